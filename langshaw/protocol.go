@@ -1,0 +1,458 @@
+package langshaw
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// Protocol is the meaning of a protocol text: who may do what, on whose say, and what excludes what. It never
+// changes once built, is safe for concurrent use, and answers each question in time that does not grow with the
+// protocol. Lists come in the order of the text.
+type Protocol struct {
+	name       string
+	roles      []string
+	isRole     map[string]bool
+	what       []*Conjunct
+	actions    []*Action
+	byName     map[string]*Action
+	attributes []*Attribute
+	attribute  map[string]*Attribute
+	keys       []string
+	isKey      map[string]bool
+	root       *keySet
+	nonos      []*Nono
+	nogos      []*Nogo
+	conflicts  conflicts
+}
+
+// Name is the protocol's name.
+func (p *Protocol) Name() string { return p.name }
+
+// Roles lists the roles.
+func (p *Protocol) Roles() iter.Seq[string] { return slices.Values(p.roles) }
+
+// HasRole tells whether the protocol has a role of that name.
+func (p *Protocol) HasRole(name string) bool { return p.isRole[name] }
+
+// What lists the conjuncts that a complete enactment satisfies, keys included.
+func (p *Protocol) What() iter.Seq[*Conjunct] { return slices.Values(p.what) }
+
+// Actions lists the actions.
+func (p *Protocol) Actions() iter.Seq[*Action] { return slices.Values(p.actions) }
+
+// ActionCount says how many actions there are; [Action.Index] is below it.
+func (p *Protocol) ActionCount() int { return len(p.actions) }
+
+// Action finds an action by name.
+func (p *Protocol) Action(name string) (*Action, bool) {
+	a, ok := p.byName[name]
+	return a, ok
+}
+
+// Attributes lists everything that actions carry, the actions' own names included, and then what only sayso or
+// what mention.
+func (p *Protocol) Attributes() iter.Seq[*Attribute] { return slices.Values(p.attributes) }
+
+// Attribute finds an attribute by name; an action's name is an attribute too.
+func (p *Protocol) Attribute(name string) (*Attribute, bool) {
+	a, ok := p.attribute[name]
+	return a, ok
+}
+
+// Keys lists the key attributes.
+func (p *Protocol) Keys() iter.Seq[string] { return slices.Values(p.keys) }
+
+// IsKey tells whether the attribute is a key.
+func (p *Protocol) IsKey(attribute string) bool { return p.isKey[attribute] }
+
+// RootKey lists the keys that every action with a key carries; instances with the same values for them form one
+// enactment. It is empty when no key is carried by all: then the whole system is one enactment.
+func (p *Protocol) RootKey() iter.Seq[string] { return p.root.all() }
+
+// Nonos lists the entries of nono.
+func (p *Protocol) Nonos() iter.Seq[*Nono] { return slices.Values(p.nonos) }
+
+// Nogos lists the entries of nogo.
+func (p *Protocol) Nogos() iter.Seq[*Nogo] { return slices.Values(p.nogos) }
+
+// Excludes tells whether the two actions stand in one nono.
+func (p *Protocol) Excludes(a, b string) bool { return p.conflicts.excludes(a, b) }
+
+// Blocks tells whether there is a nogo first -/> then: once first has happened, then no longer may.
+func (p *Protocol) Blocks(first, then string) bool { return p.conflicts.blocks(first, then) }
+
+// Conjunct is one part of what: satisfied when one of its alternatives is.
+type Conjunct struct {
+	alternatives []string
+	key          bool
+	span         Span
+}
+
+// Alternatives lists the attributes and actions, any of which satisfies the conjunct.
+func (c *Conjunct) Alternatives() iter.Seq[string] { return slices.Values(c.alternatives) }
+
+// IsKey tells whether the conjunct declares a key.
+func (c *Conjunct) IsKey() bool { return c.key }
+
+// Span is where the conjunct stands.
+func (c *Conjunct) Span() Span { return c.span }
+
+// Action is something that one role may do.
+type Action struct {
+	index      int
+	name       string
+	role       string
+	attributes []string
+	carries    map[string]bool
+	keys       *keySet
+	span       Span
+}
+
+// Index numbers the actions of a protocol from 0 in the order of the text.
+func (a *Action) Index() int { return a.index }
+
+// Name is the action's name, which is an attribute too.
+func (a *Action) Name() string { return a.name }
+
+// Role is the role that performs the action.
+func (a *Action) Role() string { return a.role }
+
+// Attributes lists what stands in the action's parentheses: keys, attributes and names of other actions. The
+// action's own name is not among them.
+func (a *Action) Attributes() iter.Seq[string] { return slices.Values(a.attributes) }
+
+// Carries tells whether the attribute stands in the action's parentheses or is its own name.
+func (a *Action) Carries(attribute string) bool { return attribute == a.name || a.carries[attribute] }
+
+// Keys lists the key attributes that the action carries. An action without any is never enabled.
+func (a *Action) Keys() iter.Seq[string] { return a.keys.all() }
+
+// Span is where the action stands, from its name to the closing parenthesis.
+func (a *Action) Span() Span { return a.span }
+
+// Attribute is something that actions bind: a key, a value, or an action's name.
+type Attribute struct {
+	name     string
+	key      bool
+	action   bool
+	scope    *keySet
+	carriers []*Action
+	sayso    []string
+	rank     map[string]int
+	span     Span
+}
+
+// Name is the attribute's name.
+func (a *Attribute) Name() string { return a.name }
+
+// IsKey tells whether it is a key.
+func (a *Attribute) IsKey() bool { return a.key }
+
+// IsAction tells whether it is the name of an action: bound, without a value, when the action happens.
+func (a *Attribute) IsAction() bool { return a.action }
+
+// Scope lists the keys that every action carrying the attribute carries: it is bound once for each combination of
+// their values (semantics section 3). Actions without a key do not count.
+func (a *Attribute) Scope() iter.Seq[string] { return a.scope.all() }
+
+// Carriers lists the actions that carry the attribute; for an action's name, that action is one of them.
+func (a *Attribute) Carriers() iter.Seq[*Action] { return slices.Values(a.carriers) }
+
+// Sayso lists the roles that may bind the attribute, highest authority first.
+func (a *Attribute) Sayso() iter.Seq[string] { return slices.Values(a.sayso) }
+
+// Rank gives a role's place in the sayso over the attribute, 0 the highest; false when it has no sayso.
+func (a *Attribute) Rank(role string) (int, bool) {
+	rank, ok := a.rank[role]
+	return rank, ok
+}
+
+// MayBind tells whether the role may give the attribute a value: it has sayso, whatever its rank, or the attribute
+// is a key that nobody has sayso over (semantics section 4).
+func (a *Attribute) MayBind(role string) bool {
+	if a.action {
+		return false
+	}
+	if len(a.sayso) == 0 {
+		return a.key
+	}
+	_, ok := a.rank[role]
+	return ok
+}
+
+// Span is where the attribute is first mentioned.
+func (a *Attribute) Span() Span { return a.span }
+
+// Nono is one entry of nono: its actions exclude each other.
+type Nono struct {
+	actions []string
+	span    Span
+}
+
+// Actions lists the actions, two or more.
+func (n *Nono) Actions() iter.Seq[string] { return slices.Values(n.actions) }
+
+// Span is where the entry stands.
+func (n *Nono) Span() Span { return n.span }
+
+// Nogo is one entry of nogo: once First has happened, Then no longer may.
+type Nogo struct {
+	first, then string
+	span        Span
+}
+
+// First is the action that blocks.
+func (n *Nogo) First() string { return n.first }
+
+// Then is the action that is blocked.
+func (n *Nogo) Then() string { return n.then }
+
+// Span is where the entry stands.
+func (n *Nogo) Span() Span { return n.span }
+
+// declarations are the entries of a text that passed the static rules: every name in them is of the right kind, and
+// nothing is declared twice. They are what a Protocol is built from.
+type declarations struct {
+	name    string
+	roles   []string
+	what    []*Conjunct
+	actions []declaredAction
+	saysos  []declaredSayso
+	nonos   []*Nono
+	nogos   []*Nogo
+	// spans tells where each attribute is first mentioned.
+	spans map[string]Span
+}
+
+type declaredAction struct {
+	name, role string
+	attributes []string
+	span       Span
+}
+
+type declaredSayso struct {
+	roles     []string
+	attribute string
+}
+
+// newProtocol builds the model. Time and memory are linear in the declarations but for scopes, whose intersections
+// are shared between attributes that are carried by the same actions.
+func newProtocol(d declarations) *Protocol {
+	p := &Protocol{
+		name: d.name, roles: d.roles, what: d.what, nonos: d.nonos, nogos: d.nogos,
+		isRole:    make(map[string]bool, len(d.roles)),
+		byName:    make(map[string]*Action, len(d.actions)),
+		attribute: make(map[string]*Attribute),
+		isKey:     make(map[string]bool),
+	}
+	for _, role := range d.roles {
+		p.isRole[role] = true
+	}
+	for _, c := range d.what {
+		if c.key {
+			for _, key := range c.alternatives {
+				if !p.isKey[key] {
+					p.isKey[key] = true
+					p.keys = append(p.keys, key)
+				}
+			}
+		}
+	}
+	sets := newKeySets()
+	for i, declared := range d.actions {
+		a := &Action{
+			index: i, name: declared.name, role: declared.role, attributes: declared.attributes, span: declared.span,
+			carries: make(map[string]bool, len(declared.attributes)),
+		}
+		var keys []string
+		for _, attribute := range declared.attributes {
+			a.carries[attribute] = true
+			if p.isKey[attribute] {
+				keys = append(keys, attribute)
+			}
+		}
+		a.keys = sets.of(keys)
+		p.actions = append(p.actions, a)
+		p.byName[a.name] = a
+	}
+	p.collectAttributes(d, sets)
+	p.conflicts = newConflicts(d.nonos, d.nogos)
+	return p
+}
+
+func (p *Protocol) collectAttributes(d declarations, sets *keySets) {
+	mention := func(name string) *Attribute {
+		a, ok := p.attribute[name]
+		if !ok {
+			_, action := p.byName[name]
+			a = &Attribute{name: name, key: p.isKey[name], action: action, span: d.spans[name], scope: sets.empty}
+			p.attribute[name] = a
+			p.attributes = append(p.attributes, a)
+		}
+		return a
+	}
+	scoped := make(map[*Attribute]bool)
+	carry := func(name string, by *Action) {
+		a := mention(name)
+		a.carriers = append(a.carriers, by)
+		switch {
+		case by.keys.len() == 0:
+		case scoped[a]:
+			a.scope = sets.intersect(a.scope, by.keys)
+		default:
+			a.scope, scoped[a] = by.keys, true
+		}
+	}
+	rooted := false
+	p.root = sets.empty
+	for _, a := range p.actions {
+		for _, name := range a.attributes {
+			carry(name, a)
+		}
+		carry(a.name, a)
+		switch {
+		case a.keys.len() == 0:
+		case rooted:
+			p.root = sets.intersect(p.root, a.keys)
+		default:
+			p.root, rooted = a.keys, true
+		}
+	}
+	for _, s := range d.saysos {
+		a := mention(s.attribute)
+		a.sayso = s.roles
+		a.rank = make(map[string]int, len(s.roles))
+		for rank, role := range s.roles {
+			a.rank[role] = rank
+		}
+	}
+	for _, c := range p.what {
+		for _, name := range c.alternatives {
+			mention(name)
+		}
+	}
+}
+
+// keySet is a sorted set of key names, shared between all that have the same.
+type keySet struct {
+	names []string
+	id    int
+}
+
+func (s *keySet) len() int { return len(s.names) }
+
+func (s *keySet) all() iter.Seq[string] { return slices.Values(s.names) }
+
+// keySets gives equal sets one identity and remembers intersections.
+type keySets struct {
+	empty   *keySet
+	byNames map[string]*keySet
+	met     map[[2]int]*keySet
+}
+
+func newKeySets() *keySets {
+	s := &keySets{byNames: make(map[string]*keySet), met: make(map[[2]int]*keySet)}
+	s.empty = s.of(nil)
+	return s
+}
+
+// of gives the set of the names, which need not be sorted.
+func (s *keySets) of(names []string) *keySet {
+	slices.Sort(names)
+	identity := make([]byte, 0, 16*len(names))
+	for _, name := range names {
+		identity = append(append(identity, name...), ',')
+	}
+	if set, ok := s.byNames[string(identity)]; ok {
+		return set
+	}
+	set := &keySet{names: names, id: len(s.byNames)}
+	s.byNames[string(identity)] = set
+	return set
+}
+
+func (s *keySets) intersect(a, b *keySet) *keySet {
+	if a == b {
+		return a
+	}
+	if a.len() > b.len() {
+		a, b = b, a
+	}
+	pair := [2]int{a.id, b.id}
+	if set, ok := s.met[pair]; ok {
+		return set
+	}
+	var both []string
+	for _, name := range a.names {
+		if _, ok := slices.BinarySearch(b.names, name); ok {
+			both = append(both, name)
+		}
+	}
+	set := s.of(both)
+	s.met[pair] = set
+	return set
+}
+
+// wideNono is the size from which the pairs of a nono are no longer stored one by one, so that memory stays linear.
+const wideNono = 32
+
+type conflicts struct {
+	pairs map[[2]string]bool
+	// wide tells for each action which of the large nonos it stands in.
+	wide  map[string]map[int]bool
+	nogos map[[2]string]bool
+}
+
+func newConflicts(nonos []*Nono, nogos []*Nogo) conflicts {
+	c := conflicts{pairs: make(map[[2]string]bool), wide: make(map[string]map[int]bool), nogos: make(map[[2]string]bool)}
+	for i, n := range nonos {
+		if len(n.actions) >= wideNono {
+			for _, a := range n.actions {
+				if c.wide[a] == nil {
+					c.wide[a] = make(map[int]bool)
+				}
+				c.wide[a][i] = true
+			}
+			continue
+		}
+		for j, a := range n.actions {
+			for _, b := range n.actions[:j] {
+				c.pairs[ordered(a, b)] = true
+			}
+		}
+	}
+	for _, n := range nogos {
+		c.nogos[[2]string{n.first, n.then}] = true
+	}
+	return c
+}
+
+func ordered(a, b string) [2]string {
+	if cmp.Less(b, a) {
+		a, b = b, a
+	}
+	return [2]string{a, b}
+}
+
+func (c conflicts) excludes(a, b string) bool {
+	if c.pairs[ordered(a, b)] {
+		return true
+	}
+	if a == b {
+		return false
+	}
+	few, many := c.wide[a], c.wide[b]
+	if len(few) > len(many) {
+		few, many = many, few
+	}
+	for i := range maps.Keys(few) {
+		if many[i] {
+			return true
+		}
+	}
+	return false
+}
+
+func (c conflicts) blocks(first, then string) bool { return c.nogos[[2]string{first, then}] }

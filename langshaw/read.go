@@ -1,0 +1,128 @@
+package langshaw
+
+// reader turns the entries of a text into a draft, and says of each that has not the shape of an entry what is wrong
+// with it.
+type reader struct {
+	draft  draft
+	report *report
+}
+
+// read takes one entry, whose tokens are valid during the call only.
+func (r *reader) read(c clause, tokens []token, tooLong bool) {
+	switch {
+	case tooLong:
+		r.leaveOut(c, tokens)
+		r.report.add(errorTooLong(c, tokens))
+	case c == noClause:
+		r.leaveOut(c, tokens)
+		r.report.add(errorOutside(tokens))
+	case !r.isClean(c, tokens):
+		r.leaveOut(c, tokens)
+	default:
+		r.parse(c, tokens)
+	}
+}
+
+func (r *reader) parse(c clause, tokens []token) {
+	ok, failedAt := false, 0
+	switch c {
+	case who:
+		ok, failedAt = r.readRoles(tokens)
+	case what:
+		ok, failedAt = r.readWhat(tokens)
+	case do:
+		ok, failedAt = r.readAction(tokens)
+	case sayso:
+		ok, failedAt = r.readSayso(tokens)
+	case nono:
+		ok, failedAt = r.readNono(tokens)
+	case nogo:
+		ok, failedAt = r.readNogo(tokens)
+	}
+	switch {
+	case ok:
+	case c == who || c == what:
+		r.readPieces(c, tokens)
+	default:
+		r.leaveOut(c, tokens)
+		r.report.add(errorSyntax(c, tokens, failedAt))
+	}
+}
+
+func (r *reader) leaveOut(c clause, tokens []token) { r.draft.doubtEntry(c, tokens) }
+
+func (r *reader) readRoles(tokens []token) (bool, int) {
+	parsed, failedAt, ok := parseEntry(rolesParser, tokens)
+	if ok {
+		r.draft.roles = append(r.draft.roles, namesOf(parsed.Roles, tokens)...)
+	}
+	return ok, failedAt
+}
+
+func (r *reader) readWhat(tokens []token) (bool, int) {
+	parsed, failedAt, ok := parseEntry(whatParser, tokens)
+	if !ok {
+		return false, failedAt
+	}
+	for _, c := range parsed.Conjuncts {
+		conjunct := draftConjunct{alternatives: make([]name, len(c.Alternatives))}
+		last := 0
+		for i, a := range c.Alternatives {
+			conjunct.alternatives[i] = nameOf(a.Name, tokens)
+			last = a.Name.Pos.Offset
+			if a.Key {
+				conjunct.keys++
+				last++
+			}
+		}
+		conjunct.span = Span{Start: conjunct.alternatives[0].start, End: tokens[last].end()}
+		r.draft.what = append(r.draft.what, conjunct)
+	}
+	return true, 0
+}
+
+func (r *reader) readAction(tokens []token) (bool, int) {
+	parsed, failedAt, ok := parseEntry(actionParser, tokens)
+	if !ok {
+		return false, failedAt
+	}
+	action := draftAction{
+		role: nameOf(parsed.Role, tokens), name: nameOf(parsed.Name, tokens), attributes: namesOf(parsed.Attributes, tokens),
+	}
+	action.span = Span{Start: action.name.start, End: tokens[parsed.Closing.Pos.Offset].end()}
+	r.draft.actions = append(r.draft.actions, action)
+	return true, 0
+}
+
+func (r *reader) readSayso(tokens []token) (bool, int) {
+	parsed, failedAt, ok := parseEntry(saysoParser, tokens)
+	if ok {
+		r.draft.saysos = append(r.draft.saysos, draftSayso{
+			roles: namesOf(parsed.Roles, tokens), attributes: namesOf(parsed.Attributes, tokens),
+		})
+	}
+	return ok, failedAt
+}
+
+func (r *reader) readNono(tokens []token) (bool, int) {
+	parsed, failedAt, ok := parseEntry(nonoParser, tokens)
+	if ok {
+		r.draft.nonos = append(r.draft.nonos, draftNono{actions: namesOf(parsed.Actions, tokens), span: spanOf(tokens)})
+	}
+	return ok, failedAt
+}
+
+func (r *reader) readNogo(tokens []token) (bool, int) {
+	parsed, failedAt, ok := parseEntry(nogoParser, tokens)
+	if ok {
+		r.draft.nogos = append(r.draft.nogos, draftNogo{
+			first: nameOf(parsed.First, tokens), then: nameOf(parsed.Then, tokens), span: spanOf(tokens),
+		})
+	}
+	return ok, failedAt
+}
+
+// spanOf is the stretch from the first to the last of the tokens, of which there is one at least.
+func spanOf(tokens []token) Span {
+	return Span{Start: tokens[0].start, End: tokens[len(tokens)-1].end()}
+}

@@ -1,0 +1,245 @@
+package protocols_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/protocols"
+)
+
+// world is one reachable state, kept as the log that leads to it.
+type world struct {
+	rules *enactment.Rules
+	key   enactment.Key
+	log   []enactment.Finalisation
+}
+
+func (w world) state() *enactment.State {
+	s := w.rules.NewState(w.key)
+	for _, f := range w.log {
+		s.Apply(f)
+	}
+	return s
+}
+
+// name identifies a state by what has happened in it, in whatever order.
+func name(s *enactment.State) string {
+	var happened []string
+	for i := range s.Instances() {
+		line := i.Action
+		for attribute, value := range i.Values() {
+			line += " " + attribute + "=" + value.String()
+		}
+		happened = append(happened, line)
+	}
+	slices.Sort(happened)
+	return strings.Join(happened, "\n")
+}
+
+// quotes bounds the values that an open key may take, since there are as many as one likes.
+var quotes = []string{"q1", "q2"}
+
+// candidates lists one attempt for each action that some role may do, each open attribute bound to a value that tells
+// who bound it.
+func candidates(t *testing.T, w world, s *enactment.State) []enactment.Attempt {
+	t.Helper()
+	var attempts []enactment.Attempt
+	for role := range w.rules.Protocol().Roles() {
+	offers:
+		for f := range s.Enabled(role) {
+			values := w.key.Values()
+			for attribute, value := range f.Known {
+				values[attribute] = value
+			}
+			for _, open := range f.Open {
+				if _, root := w.key.Values()[open.Attribute]; root {
+					continue
+				}
+				value := enactment.MustValue(open.Attribute + " by " + role)
+				if w.rules.Protocol().IsKey(open.Attribute) {
+					i := slices.IndexFunc(quotes, func(q string) bool { return !strings.Contains(name(s), q) })
+					if i < 0 {
+						continue offers
+					}
+					value = enactment.MustValue(quotes[i])
+				}
+				values[open.Attribute] = value
+			}
+			attempts = append(attempts, enactment.Attempt{
+				ID:       fmt.Sprintf("%d-%s-%d", len(w.log), f.Action, len(attempts)),
+				Identity: enactment.Identity{Role: role}, Action: f.Action, Values: values,
+			})
+		}
+	}
+	return attempts
+}
+
+// windows lists what may be judged together: every attempt alone, every two in both orders, and all of them in both.
+func windows(attempts []enactment.Attempt) [][]enactment.Attempt {
+	var all [][]enactment.Attempt
+	for i := range attempts {
+		all = append(all, attempts[i:i+1])
+		for j := range attempts {
+			if i != j {
+				all = append(all, []enactment.Attempt{attempts[i], attempts[j]})
+			}
+		}
+	}
+	reversed := slices.Clone(attempts)
+	slices.Reverse(reversed)
+	return append(all, attempts, reversed)
+}
+
+// explore visits every state that can be reached and calls visit with it and whether nothing can follow.
+func explore(t *testing.T, rules *enactment.Rules, key enactment.Key, visit func(s *enactment.State, end bool)) int {
+	t.Helper()
+	seen := map[string]bool{"": true}
+	for queue := []world{{rules: rules, key: key}}; len(queue) > 0; queue = queue[1:] {
+		w := queue[0]
+		s := w.state()
+		attempts := candidates(t, w, s)
+		visit(s, len(attempts) == 0)
+		if len(attempts) == 0 {
+			continue
+		}
+		for _, window := range windows(attempts) {
+			finalisation, outcomes := enactment.Judge(s, window...)
+			require.Len(t, outcomes, len(window))
+			require.NotEmpty(t, finalisation.Instances, "of enabled attempts none was accepted in\n%s", name(s))
+			next := world{rules: rules, key: key, log: append(slices.Clone(w.log), finalisation)}
+			if id := name(next.state()); !seen[id] {
+				seen[id] = true
+				queue = append(queue, next)
+			}
+		}
+	}
+	return len(seen)
+}
+
+func happened(s *enactment.State) map[string]int {
+	count := make(map[string]int)
+	for i := range s.Instances() {
+		count[i.Action]++
+	}
+	return count
+}
+
+// TestPlay plays every protocol in every way there is, one at a time and in batches: what excludes each other never
+// happens together, and whatever has nowhere to go is complete.
+func TestPlay(t *testing.T) {
+	for _, file := range protocols.Names() {
+		t.Run(file, func(t *testing.T) {
+			rules, err := protocols.Load(file)
+			require.NoError(t, err)
+			ends := 0
+			states := explore(t, rules, rootKey(t, rules), func(s *enactment.State, end bool) {
+				for nono := range rules.Protocol().Nonos() {
+					kept := 0
+					for action := range nono.Actions() {
+						kept += min(1, happened(s)[action])
+					}
+					require.LessOrEqual(t, kept, 1, name(s))
+				}
+				requireSecretsKept(t, rules, s)
+				if end {
+					ends++
+					require.True(t, s.Complete(), name(s))
+				}
+			})
+			require.Positive(t, ends)
+			t.Logf("%d states, %d of them ends", states, ends)
+		})
+	}
+}
+
+func rootKey(t *testing.T, rules *enactment.Rules) enactment.Key {
+	t.Helper()
+	for role := range rules.Protocol().Roles() {
+		for f := range rules.Starts(role) {
+			values := enactment.Values{}
+			for _, open := range f.Open {
+				values[open.Attribute] = enactment.MustValue("k")
+			}
+			key, rejection := rules.KeyOf(enactment.Attempt{Identity: enactment.Identity{Role: role}, Action: f.Action, Values: values})
+			require.Nil(t, rejection)
+			return key
+		}
+	}
+	require.Fail(t, "nothing starts an enactment")
+	return ""
+}
+
+// requireSecretsKept checks that of what has happened only the two parties of a payment see it.
+func requireSecretsKept(t *testing.T, rules *enactment.Rules, s *enactment.State) {
+	t.Helper()
+	for i := range s.Instances() {
+		for role := range rules.Protocol().Roles() {
+			seen, ok := rules.Project(role, i)
+			if !ok || role != "Shipper" {
+				continue
+			}
+			for attribute := range seen.Values() {
+				require.False(t, rules.Secret(attribute), "%s sees %s of %s", role, attribute, i.Action)
+			}
+		}
+	}
+}
+
+// TestUpdateIsNeverMissed checks what simple-ucp-update is for: whoever pays, pays the total that followed the update
+// if there was one, and a total that the business called ready is never updated.
+func TestUpdateIsNeverMissed(t *testing.T) {
+	rules, err := protocols.Load("simple-ucp-update")
+	require.NoError(t, err)
+	paid := 0
+	explore(t, rules, rootKey(t, rules), func(s *enactment.State, _ bool) {
+		count := happened(s)
+		require.False(t, count["Update"] > 0 && count["Ready"] > 0, name(s))
+		if count["Complete"] > 0 {
+			paid++
+			require.True(t, count["Ready"] > 0 || count["Updated"] > 0, name(s))
+		}
+	})
+	require.Positive(t, paid)
+}
+
+// TestOneAward checks what rfq-quotes is for: many quotes, each its own price, and one award.
+func TestOneAward(t *testing.T) {
+	rules, err := protocols.Load("rfq-quotes")
+	require.NoError(t, err)
+	most := 0
+	explore(t, rules, rootKey(t, rules), func(s *enactment.State, _ bool) {
+		most = max(most, happened(s)["Quote"])
+		require.LessOrEqual(t, happened(s)["Award"], 1, name(s))
+	})
+	require.Equal(t, len(quotes), most)
+}
+
+// TestPriceSetter checks what price-setter is for: one after the other the first wins, together the seller does.
+func TestPriceSetter(t *testing.T) {
+	rules, err := protocols.Load("price-setter")
+	require.NoError(t, err)
+	key := rootKey(t, rules)
+	attempt := func(role, action string, price int) enactment.Attempt {
+		return enactment.Attempt{
+			ID: action, Identity: enactment.Identity{Role: role}, Action: action,
+			Values: enactment.Values{"ID": enactment.MustValue("k"), "price": enactment.MustValue(price)},
+		}
+	}
+	bid, list := attempt("Buyer", "Bid", 1), attempt("Seller", "List", 2)
+
+	_, together := enactment.Judge(rules.NewState(key), bid, list)
+	require.ErrorIs(t, together[0].Err(), enactment.Dominated)
+	require.NoError(t, together[1].Err())
+
+	s := rules.NewState(key)
+	first, outcomes := enactment.Judge(s, bid)
+	require.NoError(t, outcomes[0].Err())
+	s.Apply(first)
+	_, outcomes = enactment.Judge(s, list)
+	require.ErrorIs(t, outcomes[0].Err(), enactment.BoundDifferently)
+}

@@ -1,0 +1,94 @@
+// Package protocols holds the protocols that ship with the engine, embedded: for each a text NAME.lsh, whose comment
+// says what it is for, and a companion NAME.yaml, which says what the text cannot.
+//
+// [Load] gives the compiled rules, [Source] the text, [Names] what there is. Mappings of these protocols to the wire
+// (NAME.*.yaml) lie beside them for the bridges to read from [Files]. The package knows nothing of any protocol beyond
+// its files. Start reading at simple-ucp.lsh.
+package protocols
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/langshaw"
+)
+
+// Files holds every protocol text, companion and mapping by its file name.
+//
+//go:embed *.lsh *.yaml
+var Files embed.FS
+
+const (
+	textSuffix      = ".lsh"
+	companionSuffix = ".yaml"
+)
+
+// Names lists the protocols, sorted: the file names without their suffix, such as simple-ucp.
+func Names() []string {
+	texts, err := Files.ReadDir(".")
+	if err != nil {
+		panic(err) // An embedded directory is always readable.
+	}
+	var names []string
+	for _, text := range texts {
+		if name, ok := strings.CutSuffix(text.Name(), textSuffix); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Source gives the text of a protocol. The error is an [*UnknownError] when there is none of that name.
+func Source(name string) ([]byte, error) {
+	if names := Names(); !slices.Contains(names, name) {
+		return nil, &UnknownError{Name: name, Known: names, Suggestion: nearest(name, names)}
+	}
+	return Files.ReadFile(name + textSuffix)
+}
+
+// Load compiles a protocol together with what its companion says. Further options, such as [enactment.WithParties],
+// are applied after the companion's. The error is an [*UnknownError] when there is no protocol of that name; any other
+// is a fault of the files or of the options.
+func Load(name string, options ...enactment.Option) (*enactment.Rules, error) {
+	text, err := Source(name)
+	if err != nil {
+		return nil, err
+	}
+	protocol, diagnostics := langshaw.Parse(text)
+	if diagnostics.HasErrors() {
+		return nil, fmt.Errorf("%s%s: %w", name, textSuffix, diagnostics)
+	}
+	text, err = Files.ReadFile(name + companionSuffix)
+	if err != nil {
+		return nil, fmt.Errorf("companion of %s: %w", name, err)
+	}
+	companion, err := ParseCompanion(text, protocol)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path.Base(name+companionSuffix), err)
+	}
+	return enactment.Compile(protocol, append(companion.Options(), options...)...)
+}
+
+// UnknownError says that there is no protocol of a name.
+type UnknownError struct {
+	// Name is what was asked for.
+	Name string
+	// Known lists the names there are, sorted.
+	Known []string
+	// Suggestion is the name that was probably meant, or empty.
+	Suggestion string
+}
+
+// Error says what is unknown, what was probably meant, and what there is.
+func (e *UnknownError) Error() string {
+	meant := ""
+	if e.Suggestion != "" {
+		meant = fmt.Sprintf(", did you mean %s?", e.Suggestion)
+	}
+	return fmt.Sprintf("no protocol is called %q%s (there are %s)", e.Name, meant, strings.Join(e.Known, ", "))
+}

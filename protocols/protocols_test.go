@@ -1,0 +1,109 @@
+package protocols_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/langshaw"
+	"github.com/strabo-engine/strabo/protocols"
+)
+
+func TestNames(t *testing.T) {
+	require.Equal(t, []string{
+		"price-setter", "purchase", "request-reply", "rfq-quotes", "simple-ucp", "simple-ucp-update",
+	}, protocols.Names())
+}
+
+// TestTexts holds the files to what the project asks of protocol texts: nothing to complain of, and a comment on what
+// they are for.
+func TestTexts(t *testing.T) {
+	for _, name := range protocols.Names() {
+		t.Run(name, func(t *testing.T) {
+			text, err := protocols.Source(name)
+			require.NoError(t, err)
+			protocol, diagnostics := langshaw.Parse(text)
+			require.Empty(t, diagnostics)
+			require.NotEmpty(t, protocol.Name())
+			require.True(t, strings.HasPrefix(string(text), "# "), "no comment")
+			require.Contains(t, string(text), "\n# For: ")
+			rules, err := protocols.Load(name)
+			require.NoError(t, err)
+			require.NotEmpty(t, rules.Hash())
+		})
+	}
+}
+
+func TestUnknownName(t *testing.T) {
+	for name, suggestion := range map[string]string{
+		"simple_ucp": "simple-ucp", "purchases": "purchase", "": "", "wholly-different": "", "simple-ucp.lsh": "simple-ucp",
+		"../protocols/purchase": "",
+	} {
+		_, err := protocols.Load(name)
+		var unknown *protocols.UnknownError
+		require.ErrorAs(t, err, &unknown, name)
+		require.Equal(t, suggestion, unknown.Suggestion, name)
+		require.Equal(t, protocols.Names(), unknown.Known)
+		require.Contains(t, err.Error(), "simple-ucp-update")
+		_, err = protocols.Source(name)
+		require.ErrorAs(t, err, &unknown)
+	}
+}
+
+func TestSecretsAreLoaded(t *testing.T) {
+	for name, secret := range map[string]bool{
+		"simple-ucp": true, "simple-ucp-update": true, "purchase": true, "request-reply": false,
+	} {
+		rules, err := protocols.Load(name)
+		require.NoError(t, err)
+		require.Equal(t, secret, rules.Secret("payment"), name)
+	}
+}
+
+// TestNoThirdRoleSeesASecret checks the promise of the semantics, section 7: no role refers to an action that carries a
+// secret unless it performs the action or is the one that the secret is for, the other role of a pair.
+func TestNoThirdRoleSeesASecret(t *testing.T) {
+	allowed := map[string]string{"purchase": "Seller", "simple-ucp": "Business", "simple-ucp-update": "Business"}
+	for _, name := range protocols.Names() {
+		rules, err := protocols.Load(name)
+		require.NoError(t, err)
+		for attribute := range rules.Protocol().Attributes() {
+			if !rules.Secret(attribute.Name()) {
+				continue
+			}
+			for carrier := range attribute.Carriers() {
+				for other := range rules.Protocol().Actions() {
+					if other.Carries(carrier.Name()) && other.Role() != carrier.Role() {
+						require.Equal(t, allowed[name], other.Role(), "%s: %s sees %s", name, other.Name(), attribute.Name())
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestCompanion(t *testing.T) {
+	text, err := protocols.Source("purchase")
+	require.NoError(t, err)
+	protocol, _ := langshaw.Parse(text)
+
+	for text, message := range map[string]string{
+		"secrets: [paymnet]":             `secret "paymnet" is no attribute of Purchase, did you mean payment?`,
+		"secrets: [Accept]":              `secret "Accept" is an action, which has no value to keep`,
+		"secrets: [ID]":                  `secret "ID" is a key, which every record has to show`,
+		"secrets: [payment, payment]":    `secret "payment" is named twice`,
+		"secret: [payment]":              "field secret not found",
+		"secrets: payment":               "cannot unmarshal",
+		"secrets: [payment]\n---\nx: []": "more than one document",
+		"secrets: [":                     "not a companion",
+	} {
+		_, err := protocols.ParseCompanion([]byte(text), protocol)
+		require.ErrorContains(t, err, message, text)
+	}
+	for _, text := range []string{"", "# nothing\n", "{}", "secrets: []"} {
+		companion, err := protocols.ParseCompanion([]byte(text), protocol)
+		require.NoError(t, err, text)
+		require.Empty(t, companion.Secrets)
+	}
+}

@@ -1,0 +1,219 @@
+package enactment
+
+import (
+	"iter"
+	"slices"
+)
+
+// Why says why a role may bind an attribute.
+type Why string
+
+const (
+	// Sayso: the role stands in the attribute's sayso entry.
+	Sayso Why = "sayso"
+	// OpenKey: the attribute is a key that nobody has sayso over. An open key stands for a value not used before.
+	OpenKey Why = "key"
+)
+
+// Feasible is an action that is enabled: what is known of it, and what is left to bind.
+type Feasible struct {
+	// Action is the action's name.
+	Action string
+	// Known are the values that are bound already; an attempt may leave out those that are no keys.
+	Known Values
+	// Open are the attributes that the attempt must bind.
+	Open []Open
+}
+
+// Open is an attribute still to bind.
+type Open struct {
+	// Attribute is its name.
+	Attribute string
+	// Why says why the role may bind it.
+	Why Why
+	// Rank is the role's place in the sayso entry, 0 the highest; 0 too for an open key without one.
+	Rank int
+}
+
+// Enabled lists what a role may do now: each action of the role that is attemptable and not blocked, once for each
+// combination of key values that are known, from instances that the role sees, or left open (semantics section 4).
+// Guards are not asked, since they judge whole instances. An action that may start an enactment is listed for an empty
+// state, with the root key open.
+//
+// It gives the same on the whole state and on a state folded from what the role sees. Combinations multiply, so stop
+// when enough. The state must not change while the iterator runs.
+func (s *State) Enabled(role string) iter.Seq[Feasible] {
+	return func(yield func(Feasible) bool) {
+		var known *seenKeys
+		for _, rule := range s.rules.byRole[role] {
+			if len(rule.keys) == 0 {
+				continue
+			}
+			if known == nil && len(rule.residual) > 0 {
+				known = s.seenKeys(role)
+			}
+			o := option{state: s, rule: rule, known: known, yield: yield, values: make([]*Value, len(rule.parameters))}
+			if o.root() && !o.choose(rule.residualOrder()) {
+				return
+			}
+		}
+	}
+}
+
+// Starts lists the actions with which the role may start an enactment, their keys open.
+func (r *Rules) Starts(role string) iter.Seq[Feasible] { return r.NewState("").Enabled(role) }
+
+// option is an action under an assignment of values to its keys; those without a value are open.
+type option struct {
+	state  *State
+	rule   *actionRule
+	known  *seenKeys
+	yield  func(Feasible) bool
+	values []*Value // by parameter; only those of keys are used
+}
+
+// root fills in the root key; it is false when that would have to be bound and the role may not.
+func (o *option) root() bool {
+	for _, at := range o.rule.keys {
+		p := &o.rule.parameters[at]
+		if !p.attribute.root {
+			continue
+		}
+		if !o.state.Empty() {
+			o.values[at] = o.state.bound[p.attribute.slot]
+		} else if !p.bindable {
+			return false
+		}
+	}
+	return true
+}
+
+// residualOrder gives the keys outside the root key, those of smaller scope first, so that most are chosen when the
+// keys that they depend on are.
+func (rule *actionRule) residualOrder() []int {
+	if len(rule.residual) < 2 {
+		return rule.residual
+	}
+	order := slices.Clone(rule.residual)
+	slices.SortStableFunc(order, func(a, b int) int {
+		return len(rule.parameters[a].scope) - len(rule.parameters[b].scope)
+	})
+	return order
+}
+
+// choose goes through the combinations of the keys that are left; false when the consumer has had enough.
+func (o *option) choose(left []int) bool {
+	if len(left) == 0 {
+		return o.offer()
+	}
+	at := left[0]
+	for _, value := range o.known.candidates(o, at, left[1:]) {
+		o.values[at] = value
+		if o.consistent(left[1:]) && !o.choose(left[1:]) {
+			return false
+		}
+	}
+	o.values[at] = nil
+	return !o.rule.parameters[at].bindable || o.choose(left[1:])
+}
+
+// consistent tells whether each key that is chosen is known together with the other keys of its scope, as far as those
+// are chosen already.
+func (o *option) consistent(left []int) bool {
+	for _, at := range o.rule.residual {
+		scope := o.rule.parameters[at].scope
+		if o.values[at] != nil && !overlap(scope, left) && !o.known.together(o, at) {
+			return false
+		}
+	}
+	return true
+}
+
+func overlap(a, b []int) bool {
+	return slices.ContainsFunc(a, func(at int) bool { return slices.Contains(b, at) })
+}
+
+// offer yields the action if it is enabled under the assignment; false when the consumer has had enough.
+func (o *option) offer() bool {
+	rule := o.rule
+	if o.exists(rule.happened) || o.stopped(rule.exclusions) || o.stopped(rule.blocks) {
+		return true
+	}
+	f := Feasible{Action: rule.name, Known: make(Values, len(rule.parameters))}
+	for at := range rule.parameters {
+		p := &rule.parameters[at]
+		if p.attribute == nil {
+			if !o.exists(p.reference) {
+				return true
+			}
+			continue
+		}
+		switch value := o.value(at); {
+		case value != nil:
+			f.Known[p.name] = *value
+		case !p.bindable:
+			return true
+		case p.attribute.ruled:
+			f.Open = append(f.Open, Open{Attribute: p.name, Why: Sayso, Rank: p.rank})
+		default:
+			f.Open = append(f.Open, Open{Attribute: p.name, Why: OpenKey})
+		}
+	}
+	return o.yield(f)
+}
+
+func (o *option) stopped(by []conflict) bool {
+	for i := range by {
+		if o.exists(by[i].agree) {
+			return true
+		}
+	}
+	return false
+}
+
+// value is what is known of a parameter under the assignment, nil if nothing is.
+func (o *option) value(at int) *Value {
+	p, s := &o.rule.parameters[at], o.state
+	switch {
+	case p.attribute.key:
+		return o.values[at]
+	case s.bound == nil:
+		return nil
+	case p.attribute.single:
+		return s.bound[p.attribute.slot]
+	case s.scoped == nil:
+		return nil
+	}
+	var buffer [96]byte
+	tuple, ok := o.tuple(buffer[:0], p.scope)
+	if !ok {
+		return nil
+	}
+	return s.scoped[p.attribute.slot][string(tuple)]
+}
+
+// exists tells whether there is an instance that the lookup leads to. An open key has a value that no instance has.
+func (o *option) exists(l lookup) bool {
+	switch {
+	case o.state.first == nil:
+		return false
+	case len(l.positions) == 0:
+		return o.state.first[l.index.slot] != 0
+	case o.state.entered == nil:
+		return false
+	}
+	var buffer [96]byte
+	tuple, ok := o.tuple(buffer[:0], l.positions)
+	return ok && o.state.entered[l.index.slot][string(tuple)] != 0
+}
+
+// tuple writes the keys at the positions as appendTuple does; false when one is open.
+func (o *option) tuple(to []byte, positions []int) ([]byte, bool) {
+	for _, at := range positions {
+		if o.values[at] == nil {
+			return nil, false
+		}
+		to = append(append(to, o.values[at].canonical...), ',')
+	}
+	return to, true
+}

@@ -1,0 +1,371 @@
+package enactment
+
+import (
+	"bytes"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maximumDepth bounds the nesting of values, so that hostile input cannot exhaust the stack.
+const maximumDepth = 1000
+
+// scanner reads JSON strictly. It copies the input without white space to compact, and returns the canonical form: the
+// members of objects sorted by name, strings with the fewest escapes, numbers by digits and exponent. Equal values have
+// the same canonical form (semantics section 3). encoding/json does not serve: it takes the last of duplicate members
+// and replaces lone surrogates without a word.
+type scanner struct {
+	input   []byte
+	at      int
+	compact []byte
+}
+
+func (s *scanner) fault(format string, arguments ...any) error {
+	return fmt.Errorf("JSON at byte %d: %s", s.at, fmt.Sprintf(format, arguments...))
+}
+
+func (s *scanner) space() {
+	for s.at < len(s.input) {
+		switch s.input[s.at] {
+		case ' ', '\t', '\r', '\n':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek gives the next byte, 0 at the end.
+func (s *scanner) peek() byte {
+	if s.at < len(s.input) {
+		return s.input[s.at]
+	}
+	return 0
+}
+
+// take consumes one byte and copies it.
+func (s *scanner) take() byte {
+	c := s.input[s.at]
+	s.at++
+	s.compact = append(s.compact, c)
+	return c
+}
+
+// value appends the canonical form of the next value.
+func (s *scanner) value(depth int, canonical []byte) ([]byte, error) {
+	if depth > maximumDepth {
+		return nil, s.fault("nested deeper than %d", maximumDepth)
+	}
+	if s.at >= len(s.input) {
+		return nil, s.fault("a value is missing")
+	}
+	switch c := s.input[s.at]; {
+	case c == '{':
+		return s.object(depth, canonical)
+	case c == '[':
+		return s.array(depth, canonical)
+	case c == '"':
+		text, err := s.text()
+		if err != nil {
+			return nil, err
+		}
+		return appendString(canonical, text), nil
+	case c == '-' || c >= '0' && c <= '9':
+		return s.number(canonical)
+	}
+	for _, word := range []string{"true", "false", "null"} {
+		if bytes.HasPrefix(s.input[s.at:], []byte(word)) {
+			s.at += len(word)
+			s.compact = append(s.compact, word...)
+			return append(canonical, word...), nil
+		}
+	}
+	return nil, s.fault("%q does not start a value", s.input[s.at])
+}
+
+func (s *scanner) array(depth int, canonical []byte) ([]byte, error) {
+	canonical = append(canonical, s.take())
+	s.space()
+	if s.peek() == ']' {
+		return append(canonical, s.take()), nil
+	}
+	for {
+		s.space()
+		var err error
+		if canonical, err = s.value(depth+1, canonical); err != nil {
+			return nil, err
+		}
+		s.space()
+		switch s.peek() {
+		case ',', ']':
+			c := s.take()
+			canonical = append(canonical, c)
+			if c == ']' {
+				return canonical, nil
+			}
+		default:
+			return nil, s.fault("expected , or ]")
+		}
+	}
+}
+
+func (s *scanner) object(depth int, canonical []byte) ([]byte, error) {
+	type member struct {
+		name      string
+		canonical []byte
+	}
+	var members []member
+	s.take()
+	s.space()
+	for open := s.peek() != '}'; open; {
+		s.space()
+		if s.peek() != '"' {
+			return nil, s.fault("expected a member's name")
+		}
+		name, err := s.text()
+		if err != nil {
+			return nil, err
+		}
+		s.space()
+		if s.peek() != ':' {
+			return nil, s.fault("expected : after the member's name")
+		}
+		s.take()
+		s.space()
+		value, err := s.value(depth+1, nil)
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, member{name, value})
+		s.space()
+		switch s.peek() {
+		case ',':
+			s.take()
+		case '}':
+			open = false
+		default:
+			return nil, s.fault("expected , or }")
+		}
+	}
+	s.take()
+	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	canonical = append(canonical, '{')
+	for i, m := range members {
+		if i > 0 {
+			if members[i-1].name == m.name {
+				return nil, s.fault("the member %q stands twice in one object", m.name)
+			}
+			canonical = append(canonical, ',')
+		}
+		canonical = append(appendString(canonical, m.name), ':')
+		canonical = append(canonical, m.canonical...)
+	}
+	return append(canonical, '}'), nil
+}
+
+// text consumes a string and gives it decoded.
+func (s *scanner) text() (string, error) {
+	start := s.at
+	s.at++
+	var decoded []byte
+	plain := s.at // where the stretch without escapes that is not yet in decoded begins
+	for {
+		switch c := s.peek(); {
+		case s.at >= len(s.input):
+			return "", s.fault("the string does not end")
+		case c == '"':
+			decoded = append(decoded, s.input[plain:s.at]...)
+			s.at++
+			s.compact = append(s.compact, s.input[start:s.at]...)
+			return string(decoded), nil
+		case c < ' ':
+			return "", s.fault("a control character in a string must be escaped")
+		case c == '\\':
+			decoded = append(decoded, s.input[plain:s.at]...)
+			r, err := s.escape()
+			if err != nil {
+				return "", err
+			}
+			decoded = utf8.AppendRune(decoded, r)
+			plain = s.at
+		case c < utf8.RuneSelf:
+			s.at++
+		default:
+			r, size := utf8.DecodeRune(s.input[s.at:])
+			if r == utf8.RuneError && size <= 1 {
+				return "", s.fault("the text is not UTF-8")
+			}
+			s.at += size
+		}
+	}
+}
+
+// escape consumes a backslash and what belongs to it.
+func (s *scanner) escape() (rune, error) {
+	s.at++
+	c := s.peek()
+	s.at++
+	switch c {
+	case '"', '\\', '/':
+		return rune(c), nil
+	case 'b':
+		return '\b', nil
+	case 'f':
+		return '\f', nil
+	case 'n':
+		return '\n', nil
+	case 'r':
+		return '\r', nil
+	case 't':
+		return '\t', nil
+	case 'u':
+		first, err := s.hexadecimal()
+		if err != nil || !utf16.IsSurrogate(first) {
+			return first, err
+		}
+		if bytes.HasPrefix(s.input[s.at:], []byte(`\u`)) {
+			s.at += 2
+			second, err := s.hexadecimal()
+			if err != nil {
+				return 0, err
+			}
+			if r := utf16.DecodeRune(first, second); r != utf8.RuneError {
+				return r, nil
+			}
+		}
+		return 0, s.fault("a lone surrogate is no character")
+	}
+	return 0, s.fault("no such escape")
+}
+
+func (s *scanner) hexadecimal() (rune, error) {
+	if s.at+4 > len(s.input) {
+		return 0, s.fault("\\u needs four digits")
+	}
+	var r rune
+	for _, c := range s.input[s.at : s.at+4] {
+		switch {
+		case c >= '0' && c <= '9':
+			r = r<<4 | rune(c-'0')
+		case c >= 'a' && c <= 'f':
+			r = r<<4 | rune(c-'a'+10)
+		case c >= 'A' && c <= 'F':
+			r = r<<4 | rune(c-'A'+10)
+		default:
+			return 0, s.fault("\\u needs four hexadecimal digits")
+		}
+	}
+	s.at += 4
+	return r, nil
+}
+
+func (s *scanner) number(canonical []byte) ([]byte, error) {
+	start := s.at
+	if s.peek() == '-' {
+		s.at++
+	}
+	leading := s.at
+	if s.digits() == 0 {
+		return nil, s.fault("a number needs digits")
+	}
+	if s.input[leading] == '0' && s.at > leading+1 {
+		return nil, s.fault("a number does not start with 0")
+	}
+	if s.peek() == '.' {
+		s.at++
+		if s.digits() == 0 {
+			return nil, s.fault("digits are missing after the point")
+		}
+	}
+	if c := s.peek(); c == 'e' || c == 'E' {
+		s.at++
+		if c := s.peek(); c == '+' || c == '-' {
+			s.at++
+		}
+		if s.digits() == 0 {
+			return nil, s.fault("digits are missing in the exponent")
+		}
+	}
+	text := s.input[start:s.at]
+	s.compact = append(s.compact, text...)
+	return appendNumber(canonical, text), nil
+}
+
+func (s *scanner) digits() int {
+	start := s.at
+	for c := s.peek(); c >= '0' && c <= '9'; c = s.peek() {
+		s.at++
+	}
+	return s.at - start
+}
+
+// appendString appends the string in quotes with the fewest escapes.
+func appendString(to []byte, text string) []byte {
+	to = append(to, '"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			to = append(to, '\\', byte(r))
+		case r < ' ':
+			to = fmt.Appendf(to, `\u%04x`, r)
+		default:
+			to = utf8.AppendRune(to, r)
+		}
+	}
+	return append(to, '"')
+}
+
+// plainZeros is how many zeros the canonical form writes out before it uses an exponent: enough that common numbers
+// look as they were written, and few enough that 1e1000000000 costs nothing.
+const plainZeros = 20
+
+// appendNumber appends the canonical form of a valid JSON number: its digits without zeros at either end, and the
+// exponent of ten that goes with them.
+func appendNumber(to, text []byte) []byte {
+	negative := text[0] == '-'
+	if negative {
+		text = text[1:]
+	}
+	var exponentText []byte
+	if e := bytes.IndexAny(text, "eE"); e >= 0 {
+		text, exponentText = text[:e], text[e+1:]
+	}
+	whole, fraction, _ := bytes.Cut(text, []byte("."))
+	digits := append(slices.Clone(whole), fraction...)
+	digits = bytes.TrimLeft(digits, "0")
+	trimmed := bytes.TrimRight(digits, "0")
+	if len(trimmed) == 0 {
+		return append(to, '0')
+	}
+	shift := int64(len(digits) - len(trimmed) - len(fraction))
+	if negative {
+		to = append(to, '-')
+	}
+	if len(exponentText) > 17 {
+		// The sign and the digits of a JSON exponent are what SetString takes.
+		exponent, _ := new(big.Int).SetString(string(exponentText), 10)
+		exponent.Add(exponent, big.NewInt(shift))
+		if !exponent.IsInt64() {
+			to = append(append(to, trimmed...), 'e')
+			return exponent.Append(to, 10)
+		}
+		shift = exponent.Int64()
+	} else if len(exponentText) > 0 {
+		exponent, _ := strconv.ParseInt(string(exponentText), 10, 64)
+		shift += exponent
+	}
+	switch {
+	case shift >= 0 && shift <= plainZeros:
+		return append(append(to, trimmed...), "00000000000000000000"[:shift]...)
+	case shift < 0 && shift > int64(-len(trimmed)):
+		point := len(trimmed) + int(shift)
+		to = append(append(to, trimmed[:point]...), '.')
+		return append(to, trimmed[point:]...)
+	}
+	to = append(append(to, trimmed...), 'e')
+	return strconv.AppendInt(to, shift, 10)
+}

@@ -1,0 +1,168 @@
+package enactment
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Value is one JSON value: immutable, and compared as semantics section 3 says. The zero Value is none at all: absent,
+// or hidden from whoever looks. JSON null is a value like any other.
+type Value struct {
+	// text is the value as it was given, without insignificant white space.
+	text string
+	// canonical is the same for equal values and different for others.
+	canonical string
+}
+
+// ParseValue reads one JSON value. Numbers keep their digits, however many. It returns a [*Rejection] with code
+// [Malformed] for anything that is not JSON, and for duplicate members, lone surrogates, text that is not UTF-8, and
+// nesting deeper than 1,000.
+func ParseValue(text []byte) (Value, error) {
+	s := scanner{input: text}
+	s.space()
+	canonical, err := s.value(0, nil)
+	if err == nil {
+		s.space()
+		if s.at < len(text) {
+			err = s.fault("more text after the value")
+		}
+	}
+	if err != nil {
+		return Value{}, &Rejection{Code: Malformed, Detail: err.Error()}
+	}
+	v := Value{text: string(s.compact), canonical: string(canonical)}
+	if v.text == v.canonical {
+		v.canonical = v.text
+	}
+	return v, nil
+}
+
+// ValueOf makes a value of anything that encoding/json can encode. A Value and a json.RawMessage are taken as they
+// are. Errors are those of ParseValue and of encoding/json.
+func ValueOf(v any) (Value, error) {
+	switch v := v.(type) {
+	case Value:
+		return v, nil
+	case json.RawMessage:
+		return ParseValue(v)
+	case string:
+		if !utf8.ValidString(v) {
+			return Value{}, &Rejection{Code: Malformed, Detail: fmt.Sprintf("the string %q is not UTF-8", v)}
+		}
+		text := string(appendString(nil, v))
+		return Value{text: text, canonical: text}, nil
+	case int:
+		return integer(int64(v)), nil
+	case int64:
+		return integer(v), nil
+	case bool:
+		text := strconv.FormatBool(v)
+		return Value{text: text, canonical: text}, nil
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return Value{}, fmt.Errorf("enactment: not a JSON value: %w", err)
+	}
+	return ParseValue(out.Bytes())
+}
+
+func integer(i int64) Value {
+	text := strconv.FormatInt(i, 10)
+	return Value{text: text, canonical: string(appendNumber(nil, []byte(text)))}
+}
+
+// MustValue is ValueOf for constants and tests; it panics where ValueOf gives an error.
+func MustValue(v any) Value {
+	value, err := ValueOf(v)
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// IsZero tells whether there is no value at all. JSON null is not zero.
+func (v Value) IsZero() bool { return v.text == "" }
+
+// Equal compares as JSON: the order of members does not matter, and numbers are equal when they are the same number
+// however they are written.
+func (v Value) Equal(w Value) bool { return v.canonical == w.canonical }
+
+// IsScalar tells whether the value may be the value of a key: a string, a number or a boolean.
+func (v Value) IsScalar() bool {
+	return v.text != "" && v.text[0] != '{' && v.text[0] != '[' && v.text[0] != 'n'
+}
+
+// String gives the JSON text, empty for the zero Value.
+func (v Value) String() string { return v.text }
+
+// MarshalJSON gives the JSON text as it was read; null for the zero Value.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if v.IsZero() {
+		return []byte("null"), nil
+	}
+	return []byte(v.text), nil
+}
+
+// UnmarshalJSON reads as ParseValue does.
+func (v *Value) UnmarshalJSON(text []byte) error {
+	parsed, err := ParseValue(text)
+	if err != nil {
+		return err
+	}
+	*v = parsed
+	return nil
+}
+
+// Decode stores the value in what into points to, as encoding/json does, but numbers that go into an interface become
+// json.Number and so lose nothing.
+func (v Value) Decode(into any) error {
+	decoder := json.NewDecoder(bytes.NewReader([]byte(v.text)))
+	decoder.UseNumber()
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("enactment: decode value: %w", err)
+	}
+	return nil
+}
+
+// Values are values by attribute name.
+type Values map[string]Value
+
+// ValuesOf makes values as [ValueOf] does, and says which attribute an error is about.
+func ValuesOf(m map[string]any) (Values, error) {
+	values := make(Values, len(m))
+	for name, v := range m {
+		value, err := ValueOf(v)
+		if err != nil {
+			return nil, fmt.Errorf("attribute %s: %w", name, err)
+		}
+		values[name] = value
+	}
+	return values, nil
+}
+
+// ParseValues reads a JSON object, each member as ParseValue does; its errors are the same.
+func ParseValues(text []byte) (Values, error) {
+	whole, err := ParseValue(text)
+	if err != nil {
+		return nil, err
+	}
+	if whole.text[0] != '{' {
+		return nil, &Rejection{Code: Malformed, Detail: "not a JSON object"}
+	}
+	var members map[string]json.RawMessage
+	if err := whole.Decode(&members); err != nil {
+		return nil, &Rejection{Code: Malformed, Detail: err.Error()}
+	}
+	values := make(Values, len(members))
+	for name, member := range members {
+		if values[name], err = ParseValue(member); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}

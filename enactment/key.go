@@ -47,22 +47,18 @@ func (k *Key) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// KeyOf says which enactment an attempt belongs to. The rejection is [Malformed] when a root key value is missing or
-// not scalar, and [UnknownAction] when there is no such action.
+// KeyOf says which enactment an attempt belongs to. When it belongs to none, because a root key value is missing or not
+// scalar, there is no such action or the action carries no key, the rejection is what [Judge] would answer.
 func (r *Rules) KeyOf(a Attempt) (Key, *Rejection) {
 	rule, ok := r.byName[a.Action]
-	if !ok {
-		return "", r.unknownAction(a.Action)
+	if !ok || len(rule.keys) == 0 {
+		return "", r.nowhere(a)
 	}
-	if len(rule.keys) == 0 {
-		return "", &Rejection{Code: NotEnabled, Detail: fmt.Sprintf("%s carries no key, so it can never happen", rule.name)}
-	}
-	key := make([]byte, 1, 64)
-	key[0] = '{'
+	key := append(make([]byte, 0, 64), '{')
 	for i, name := range r.root {
 		value := a.Values[name]
-		if rejection := rule.faultyKey(name, value); rejection != nil {
-			return "", rejection
+		if !value.IsScalar() {
+			return "", r.nowhere(a)
 		}
 		if i > 0 {
 			key = append(key, ',')
@@ -71,4 +67,10 @@ func (r *Rules) KeyOf(a Attempt) (Key, *Rejection) {
 		key = append(key, value.canonical...)
 	}
 	return Key(append(key, '}')), nil
+}
+
+// nowhere refuses an attempt that belongs to no enactment, with the first reason that applies.
+func (r *Rules) nowhere(a Attempt) *Rejection {
+	_, rejection := r.NewState("").check(&a)
+	return rejection
 }

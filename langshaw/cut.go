@@ -3,29 +3,28 @@ package langshaw
 // entryTokens is the most tokens that one entry may have. It bounds the memory that reading takes at a time.
 const entryTokens = 1 << 16
 
-// cutter cuts the tokens of a text into entries and hands each to read. It needs no grammar, only what the start of
-// an entry looks like, so that a mistake in one entry does not reach the next.
+// cutter cuts the tokens of a text into entries and hands each to a reader. It needs no grammar, only what the start
+// of an entry looks like, so that a mistake in one entry does not reach the next.
 type cutter struct {
 	scanner *scanner
-	// open is told of each clause keyword, read is given each entry of the clause that is open. The tokens are valid
-	// during the call only.
-	open func(keyword token)
-	read func(c clause, tokens []token, tooLong bool)
+	reader  *reader
 
-	clause  clause
-	entry   []token
+	// clause is the one that is open, entry what has been found of its entry so far. The tokens are reused.
+	clause clause
+	entry  []token
+	// tooLong tells that the entry has lost tokens.
 	tooLong bool
 	// inside tells that a parenthesis is open, in do.
 	inside bool
-	// ranked tells that the sayso entry has had its colon.
+	// ranked tells that a sayso entry has had its colon.
 	ranked bool
 	// bare tells that the token before is the keyword of the clause, so that a colon may follow it.
 	bare bool
 }
 
-// run cuts until the end of the text.
+// run cuts until the end of the text, or until there is more to say than can be said.
 func (c *cutter) run() {
-	for {
+	for !c.reader.report.isFull() {
 		t := c.scanner.next()
 		if t.kind == endOfText {
 			c.flush()
@@ -43,36 +42,31 @@ func (c *cutter) take(t token) {
 		c.endLine()
 	case t.kind == colon && bare:
 	case t.kind == keyword && !c.isMisplaced(t):
-		c.flush()
-		c.clause = clauseOf(t.text)
-		c.bare = true
-		c.open(t)
+		c.openClause(clauseOf(t.text))
+		c.reader.open(t)
 	default:
+		if meant := c.misspelt(t); meant != noClause {
+			c.openClause(meant)
+			c.reader.openMisspelt(t, meant)
+			return
+		}
 		c.add(t)
 	}
 }
 
-// isMisplaced tells whether a keyword stands where only a name can: then it is no clause, but a name badly chosen.
-func (c *cutter) isMisplaced(t token) bool {
-	if t.first || len(c.entry) == 0 {
-		return false
-	}
-	if c.inside {
-		return true
-	}
-	switch c.entry[len(c.entry)-1].kind {
-	case comma, colon, greater, arrow, opening, orMark:
-		return true
-	default:
-		return false
-	}
+func (c *cutter) openClause(opened clause) {
+	c.flush()
+	c.clause = opened
+	c.bare = true
 }
 
-// endLine ends entries of clauses where a line is an entry. In do an entry goes on until its parenthesis is closed,
-// in the other clauses until something that starts an entry.
+// isMisplaced tells whether a keyword stands where only a name can: then it opens no clause, but is a name badly
+// chosen.
+func (c *cutter) isMisplaced(t token) bool { return !t.first && (c.inside || c.goesOn()) }
+
+// endLine ends entries where a line is one. In the other clauses entries go on until the next one starts.
 func (c *cutter) endLine() {
-	switch c.clause {
-	case nono, nogo:
+	if c.clause == nono || c.clause == nogo {
 		c.flush()
 	}
 }
@@ -80,18 +74,26 @@ func (c *cutter) endLine() {
 func (c *cutter) add(t token) {
 	switch c.clause {
 	case what:
-		t.kind = whatKind(t)
+		t.kind = kindInWhat(t)
 	case do:
-		c.addToDo(t)
-		return
+		c.cutDo(t)
 	case sayso:
 		c.cutSayso(t)
 	}
 	c.push(t)
+	if c.clause != do {
+		return
+	}
+	switch t.kind {
+	case opening:
+		c.inside = true
+	case closing:
+		c.flush()
+	}
 }
 
-// whatKind makes the words that have a meaning inside what only into the tokens that they are there.
-func whatKind(t token) kind {
+// kindInWhat turns the words that have a meaning inside what only into the tokens that they are there.
+func kindInWhat(t token) kind {
 	switch {
 	case t.kind == word && t.text == "or":
 		return orMark
@@ -102,20 +104,17 @@ func whatKind(t token) kind {
 	}
 }
 
-// addToDo ends an action at the parenthesis that closes it, and begins one at the word before a colon, even when
-// the parenthesis before was never closed, and at a line that cannot go on with what the line before has.
-func (c *cutter) addToDo(t token) {
+// cutDo begins an action at the word before a colon, even when the parenthesis before was never closed, and at a line
+// that cannot go on with what the line before has. (An action also ends where its parenthesis is closed.)
+func (c *cutter) cutDo(t token) {
+	last := len(c.entry) - 1
 	switch {
 	case t.kind == colon:
-		c.cutBeforeLast()
-	case t.kind == word && t.first && !c.inside && len(c.entry) > 0 && c.entry[len(c.entry)-1].kind != colon:
-		c.flush()
-	}
-	c.push(t)
-	switch t.kind {
-	case opening:
-		c.inside = true
-	case closing:
+		// A ranking is a sayso in the wrong place, and one mistake.
+		if last > 0 && c.entry[last-1].kind != greater {
+			c.cutBeforeLast()
+		}
+	case t.kind == word && t.first && !c.inside && last >= 0 && !c.goesOn():
 		c.flush()
 	}
 }
@@ -157,7 +156,7 @@ func (c *cutter) push(t token) {
 
 func (c *cutter) flush() {
 	if len(c.entry) > 0 {
-		c.read(c.clause, c.entry, c.tooLong)
+		c.reader.read(c.clause, c.entry, c.tooLong)
 	}
 	c.entry, c.tooLong, c.inside, c.ranked = c.entry[:0], false, false, false
 }

@@ -15,18 +15,19 @@ const (
 	Warning Severity = "warning"
 )
 
-// Diagnostic says what is wrong at one place of a protocol text, and what to do.
+// Diagnostic says what is wrong at one place of a protocol text, and what to do. As JSON it has the keys code,
+// severity, message, suggestion, start and end.
 type Diagnostic struct {
 	// Code is stable: tools may match on it.
-	Code Code
+	Code Code `json:"code"`
 	// Severity is Error or Warning.
-	Severity Severity
-	// Message is one sentence for a person.
-	Message string
+	Severity Severity `json:"severity"`
+	// Message is one sentence for a person. Its wording may change.
+	Message string `json:"message"`
 	// Suggestion is the name that was probably meant, or empty.
-	Suggestion string
-	// Span is the text the diagnostic is about.
-	Span Span
+	Suggestion string `json:"suggestion"`
+	// Span is the text that the diagnostic is about. It is empty where something is missing.
+	Span
 }
 
 // String gives line:column: severity[code]: message.

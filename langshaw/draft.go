@@ -23,12 +23,16 @@ type draftConjunct struct {
 	// keys tells how many of the alternatives are marked as keys.
 	keys int
 	span Span
+	// kept tells that it is in the model.
+	kept bool
 }
 
 type draftAction struct {
 	role, name name
 	attributes []name
 	span       Span
+	// kept tells that it is in the model.
+	kept bool
 }
 
 type draftSayso struct {

@@ -77,9 +77,9 @@ type symbols struct{}
 
 func (symbols) Symbols() map[string]lexer.TokenType {
 	return map[string]lexer.TokenType{
-		"EOF": lexer.EOF, "Word": symbol(word), "Comma": symbol(comma), "Colon": symbol(colon),
-		"Opening": symbol(opening), "Closing": symbol(closing), "Greater": symbol(greater), "Arrow": symbol(arrow),
-		"Or": symbol(orMark), "Key": symbol(keyMark),
+		"EOF": lexer.EOF, "Word": tokenType(word), "Comma": tokenType(comma), "Colon": tokenType(colon),
+		"Opening": tokenType(opening), "Closing": tokenType(closing), "Greater": tokenType(greater), "Arrow": tokenType(arrow),
+		"Or": tokenType(orMark), "Key": tokenType(keyMark),
 	}
 }
 
@@ -87,7 +87,7 @@ func (symbols) Lex(string, io.Reader) (lexer.Lexer, error) {
 	return nil, errors.New("langshaw: the grammar is fed tokens, not text")
 }
 
-func symbol(k kind) lexer.TokenType {
+func tokenType(k kind) lexer.TokenType {
 	if k == endOfText {
 		return lexer.EOF
 	}
@@ -106,7 +106,7 @@ func (f *feed) Next() (lexer.Token, error) {
 		return lexer.EOFToken(lexer.Position{Offset: f.next}), nil
 	}
 	t := f.tokens[f.next]
-	out := lexer.Token{Type: symbol(t.kind), Value: t.text, Pos: lexer.Position{Offset: f.next}}
+	out := lexer.Token{Type: tokenType(t.kind), Value: t.text, Pos: lexer.Position{Offset: f.next}}
 	f.next++
 	return out, nil
 }
@@ -133,7 +133,7 @@ func parseEntry[P any](parser *participle.Parser[P], tokens []token) (parsed *P,
 func namesOf(captured []lexer.Token, entry []token) []name {
 	names := make([]name, 0, (len(captured)+1)/2)
 	for _, c := range captured {
-		if c.Type == symbol(word) {
+		if c.Type == tokenType(word) {
 			names = append(names, nameOf(c, entry))
 		}
 	}

@@ -1,10 +1,25 @@
 package langshaw
 
+import "unicode/utf8"
+
 // reader turns the entries of a text into a draft, and says of each that has not the shape of an entry what is wrong
 // with it.
 type reader struct {
 	draft  draft
 	report *report
+}
+
+// open takes the keyword that opens a clause.
+func (r *reader) open(keyword token) {
+	if c := clauseOf(keyword.text); r.draft.keywords[c].kind == endOfText {
+		r.draft.keywords[c] = keyword
+	}
+}
+
+// openMisspelt takes a word that stands where a keyword was meant.
+func (r *reader) openMisspelt(t token, meant clause) {
+	r.draft.faulty[meant] = true
+	r.report.add(errorMisspelt(t, meant))
 }
 
 // read takes one entry, whose tokens are valid during the call only.
@@ -16,10 +31,12 @@ func (r *reader) read(c clause, tokens []token, tooLong bool) {
 	case c == noClause:
 		r.leaveOut(c, tokens)
 		r.report.add(errorOutside(tokens))
-	case !r.isClean(c, tokens):
-		r.leaveOut(c, tokens)
-	default:
+	case r.isClean(c, tokens):
 		r.parse(c, tokens)
+	case c == who || c == what:
+		r.readPieces(c, tokens)
+	default:
+		r.leaveOut(c, tokens)
 	}
 }
 
@@ -49,6 +66,28 @@ func (r *reader) parse(c clause, tokens []token) {
 	}
 }
 
+// isClean reports the tokens that no entry may have, and tells that there are none. An entry with such a token is
+// not parsed: what else is wrong with it would mostly follow.
+func (r *reader) isClean(c clause, tokens []token) bool {
+	clean := true
+	for _, t := range tokens {
+		switch t.kind {
+		case stray:
+			clean = false
+			// Bytes that are no characters are reported once for the whole text.
+			if first, size := utf8.DecodeRuneInString(t.text); first != utf8.RuneError || size > 1 {
+				r.report.add(errorCharacter(c, t))
+			}
+		case keyword:
+			clean = false
+			r.draft.faulty[clauseOf(t.text)] = true
+			r.report.add(errorReservedWord(t))
+		}
+	}
+	return clean
+}
+
+// leaveOut notes that an entry is not in the draft.
 func (r *reader) leaveOut(c clause, tokens []token) { r.draft.doubtEntry(c, tokens) }
 
 func (r *reader) readRoles(tokens []token) (bool, int) {

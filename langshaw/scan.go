@@ -24,8 +24,8 @@ func newScanner(text string) *scanner {
 	return s
 }
 
-// title takes the protocol's name: the first line that holds more than blanks and a comment, blanks around it and
-// the comment cut off. A line that begins with a clause keyword is no name; it is left to be read as a clause, and
+// title takes the protocol's name: the first line that holds more than blanks and a comment; blanks around it and the
+// comment are cut off. A line that begins with a clause keyword is no name; it is left to be read as a clause, and
 // the result is empty.
 func (s *scanner) title() name {
 	for s.at.Offset < len(s.text) {

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/strabo-engine/strabo/langshaw"
+)
+
+type checkCommand struct {
+	JSON  bool     `name:"json" help:"Print one JSON object for each file, on a line."`
+	Files []string `arg:"" name:"file" help:"Protocol files; - is standard input."`
+}
+
+// Help is shown by strabo check --help.
+func (checkCommand) Help() string {
+	return `Reads each file as one Langshaw protocol and reports every error and warning in it, with the place, ` +
+		`what to do about it and, where there is one, the name that was probably meant. Without findings it prints nothing.
+
+Exit status: 0 without errors (there may be warnings), 1 with errors, 2 when a file cannot be read.`
+}
+
+func (checkCommand) examples() string {
+	return `  strabo check purchase.lsh            Check one protocol.
+  strabo check protocols/*.lsh         Check many.
+  cat purchase.lsh | strabo check -    Check what another program writes.
+  strabo check --json purchase.lsh     For a program: file, protocol and diagnostics as JSON.
+`
+}
+
+// standardInput is the name that stands for it on the command line, and stdinName the one in diagnostics.
+const (
+	standardInput = "-"
+	stdinName     = "<stdin>"
+)
+
+// Run checks the files in the order given. A file that cannot be read does not keep the others from being checked.
+func (c *checkCommand) Run(s *streams) error {
+	var result error
+	for _, file := range c.Files {
+		name, text, err := readProtocol(s, file)
+		if err != nil {
+			fmt.Fprintf(s.err, "strabo: %v\n", err)
+			result = errSaid
+			continue
+		}
+		protocol, diagnostics := langshaw.Parse(text)
+		if c.JSON {
+			err = langshaw.WriteJSON(s.out, name, protocol, diagnostics)
+		} else {
+			err = langshaw.WriteText(s.out, name, text, diagnostics)
+		}
+		if err != nil {
+			return fmt.Errorf("cannot print the answer: %w", err)
+		}
+		if diagnostics.HasErrors() && result == nil {
+			result = errNo
+		}
+	}
+	return result
+}
+
+// readProtocol gives the text of a file and the name to call it by. Standard input can be read once.
+func readProtocol(s *streams, file string) (name string, text []byte, err error) {
+	if file == standardInput {
+		if s.in == nil {
+			return "", nil, errors.New("standard input can be read once only")
+		}
+		text, err = io.ReadAll(s.in)
+		s.in = nil
+		if err != nil {
+			err = fmt.Errorf("cannot read standard input: %w", err)
+		}
+		return stdinName, text, err
+	}
+	text, err = os.ReadFile(file)
+	if err != nil {
+		err = fmt.Errorf("cannot read the file: %w", err)
+	}
+	return file, text, err
+}

@@ -1,0 +1,114 @@
+// Command strabo checks protocols written in the Langshaw language, and more with each subcommand. It knows flags,
+// files, processes and printing; the rules are in the packages it calls. Start reading at run, then at one of the
+// commands, each of which has a file of its own.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// commandLine lists the commands: to add one, add a field whose type has Run(*streams) error and examples() string.
+type commandLine struct {
+	Version kong.VersionFlag `help:"Print the version and exit."`
+
+	Check checkCommand `cmd:"" help:"Report what is wrong with protocols."`
+}
+
+// streams are where a command reads and writes. Answers go to out, everything else to err.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// The exit codes of every command.
+const (
+	exitFine     = 0
+	exitNo       = 1
+	exitWrongUse = 2
+)
+
+// errNo is returned by a command whose answer is no and has been printed.
+var errNo = errors.New("the answer is no")
+
+// errSaid is returned by a command that could not do all that it was asked for, and has said so.
+var errSaid = errors.New("said before")
+
+// run is the whole program but for the exit.
+func run(arguments []string, in io.Reader, out, err io.Writer) (code int) {
+	// kong ends the process after help and version; this ends the run only.
+	type exit int
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case exit:
+			code = int(r)
+		default:
+			panic(r)
+		}
+	}()
+	s := &streams{in: in, out: out, err: err}
+	parser := kong.Must(
+		&commandLine{},
+		kong.Name("strabo"),
+		kong.Description("A declarative protocol engine for the Langshaw language."),
+		kong.Vars{"version": "strabo " + version()},
+		kong.Writers(out, err),
+		kong.Exit(func(code int) { panic(exit(code)) }),
+		kong.Help(printHelp),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
+		kong.Bind(s),
+	)
+	command, failure := parser.Parse(arguments)
+	if failure != nil {
+		fmt.Fprintf(err, "strabo: %v (see strabo --help)\n", failure)
+		return exitWrongUse
+	}
+	return exitCode(command.Run(), err)
+}
+
+func exitCode(failure error, err io.Writer) int {
+	switch {
+	case failure == nil:
+		return exitFine
+	case errors.Is(failure, errNo):
+		return exitNo
+	case errors.Is(failure, errSaid):
+		return exitWrongUse
+	default:
+		fmt.Fprintf(err, "strabo: %v\n", failure)
+		return exitWrongUse
+	}
+}
+
+// printHelp ends the help of a command with its examples.
+func printHelp(options kong.HelpOptions, context *kong.Context) error {
+	if failure := kong.DefaultHelpPrinter(options, context); failure != nil {
+		return failure
+	}
+	selected := context.Selected()
+	if selected == nil {
+		return nil
+	}
+	if command, ok := selected.Target.Addr().Interface().(interface{ examples() string }); ok {
+		_, failure := fmt.Fprintf(context.Stdout, "\nExamples:\n%s", command.examples())
+		return failure
+	}
+	return nil
+}
+
+// version is that of the module, or of the commit that the program was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

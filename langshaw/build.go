@@ -1,0 +1,124 @@
+package langshaw
+
+// declarations are the entries of a text that passed the static rules: every name in them is of the right kind, and
+// nothing is declared twice. They are what a Protocol is built from.
+type declarations struct {
+	name    string
+	roles   []string
+	what    []*Conjunct
+	actions []declaredAction
+	saysos  []declaredSayso
+	nonos   []*Nono
+	nogos   []*Nogo
+	// span tells where an attribute is first mentioned.
+	span func(attribute string) Span
+}
+
+type declaredAction struct {
+	name, role string
+	attributes []string
+	span       Span
+}
+
+type declaredSayso struct {
+	roles     []string
+	attribute string
+}
+
+// newProtocol builds the model. Time and memory are linear in the declarations but for scopes, whose intersections
+// are shared between attributes that are carried by the same actions.
+func newProtocol(d declarations) *Protocol {
+	p := &Protocol{
+		name: d.name, roles: d.roles, what: d.what, nonos: d.nonos, nogos: d.nogos,
+		isRole:    make(map[string]bool, len(d.roles)),
+		byName:    make(map[string]*Action, len(d.actions)),
+		attribute: make(map[string]*Attribute),
+		isKey:     make(map[string]bool),
+	}
+	for _, role := range d.roles {
+		p.isRole[role] = true
+	}
+	for _, c := range d.what {
+		if c.key {
+			for _, key := range c.alternatives {
+				if !p.isKey[key] {
+					p.isKey[key] = true
+					p.keys = append(p.keys, key)
+				}
+			}
+		}
+	}
+	sets := newKeySets()
+	for i, declared := range d.actions {
+		a := &Action{
+			index: i, name: declared.name, role: declared.role, attributes: declared.attributes, span: declared.span,
+			carries: make(map[string]bool, len(declared.attributes)),
+		}
+		var keys []string
+		for _, attribute := range declared.attributes {
+			a.carries[attribute] = true
+			if p.isKey[attribute] {
+				keys = append(keys, attribute)
+			}
+		}
+		a.keys = sets.of(keys)
+		p.actions = append(p.actions, a)
+		p.byName[a.name] = a
+	}
+	p.collectAttributes(d, sets)
+	p.conflicts = newConflicts(d.nonos, d.nogos)
+	return p
+}
+
+func (p *Protocol) collectAttributes(d declarations, sets *keySets) {
+	mention := func(name string) *Attribute {
+		a, ok := p.attribute[name]
+		if !ok {
+			_, action := p.byName[name]
+			a = &Attribute{name: name, key: p.isKey[name], action: action, span: d.span(name), scope: sets.empty}
+			p.attribute[name] = a
+			p.attributes = append(p.attributes, a)
+		}
+		return a
+	}
+	scoped := make(map[*Attribute]bool)
+	carry := func(name string, by *Action) {
+		a := mention(name)
+		a.carriers = append(a.carriers, by)
+		switch {
+		case by.keys.len() == 0:
+		case scoped[a]:
+			a.scope = sets.intersect(a.scope, by.keys)
+		default:
+			a.scope, scoped[a] = by.keys, true
+		}
+	}
+	rooted := false
+	p.root = sets.empty
+	for _, a := range p.actions {
+		for _, name := range a.attributes {
+			carry(name, a)
+		}
+		carry(a.name, a)
+		switch {
+		case a.keys.len() == 0:
+		case rooted:
+			p.root = sets.intersect(p.root, a.keys)
+		default:
+			p.root, rooted = a.keys, true
+		}
+	}
+	for _, s := range d.saysos {
+		a := mention(s.attribute)
+		a.sayso = s.roles
+		a.rank = make(map[string]int, len(s.roles))
+		for rank, role := range s.roles {
+			a.rank[role] = rank
+		}
+	}
+	for _, c := range p.what {
+		for _, name := range c.alternatives {
+			mention(name)
+		}
+	}
+}

@@ -1,11 +1,13 @@
 package protocols_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/protocols"
 )
@@ -78,6 +80,33 @@ func TestNoThirdRoleSeesASecret(t *testing.T) {
 						require.Equal(t, allowed[name], other.Role(), "%s: %s sees %s", name, other.Name(), attribute.Name())
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestAnswersAreSeen checks that in a protocol of two roles each sees all that the other binds: what nobody is told
+// might as well not be bound.
+func TestAnswersAreSeen(t *testing.T) {
+	for _, name := range protocols.Names() {
+		rules, err := protocols.Load(name)
+		require.NoError(t, err)
+		if len(slices.Collect(rules.Protocol().Roles())) > 2 {
+			continue
+		}
+		for action := range rules.Protocol().Actions() {
+			values := enactment.Values{}
+			for carried := range action.Attributes() {
+				if attribute, _ := rules.Protocol().Attribute(carried); !attribute.IsAction() {
+					values[carried] = enactment.MustValue("x")
+				}
+			}
+			instance, err := rules.NewInstance(enactment.Identity{Role: action.Role()}, action.Name(), "a", values, nil)
+			require.NoError(t, err)
+			for role := range rules.Protocol().Roles() {
+				seen, ok := rules.Project(role, instance)
+				require.True(t, ok, "%s: %s does not see %s", name, role, action.Name())
+				require.Empty(t, slices.Collect(seen.Hidden()), "%s: %s of %s", name, role, action.Name())
 			}
 		}
 	}

@@ -1,0 +1,235 @@
+package ucp
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// asked is the part of a create or update that the bridge reads. A member that is nil was omitted.
+type asked struct {
+	ID          *string         `json:"id"`
+	LineItems   json.RawMessage `json:"line_items"`
+	Buyer       json.RawMessage `json:"buyer"`
+	Fulfillment json.RawMessage `json:"fulfillment"`
+	Discounts   json.RawMessage `json:"discounts"`
+}
+
+// line is a line item as it is bound: what the platform says of it, and the id that the bridge keeps it by.
+type line struct {
+	ID   string `json:"id"`
+	Item struct {
+		ID string `json:"id"`
+	} `json:"item"`
+	Quantity int64  `json:"quantity"`
+	ParentID string `json:"parent_id,omitempty"`
+}
+
+// fulfillment is what the platform says of fulfillment. What the Business says in the same places (titles, options,
+// prices) is left out, so that a platform may send back what it was shown without changing anything.
+type fulfillment struct {
+	Methods []map[string]json.RawMessage `json:"methods"`
+}
+
+// methodMembers are the members of a fulfillment method that are the platform's.
+var methodMembers = []string{"id", "type", "line_item_ids", "destinations", "selected_destination_id", "groups"}
+
+var null = enactment.MustValue(nil)
+
+// readAsked reads the body of a create or update.
+func readAsked(body enactment.Value) (asked, error) {
+	var a asked
+	if err := body.Decode(&a); err != nil {
+		return asked{}, invalid("$", "The body must be a checkout object: %s", shapeOf(err))
+	}
+	return a, nil
+}
+
+// merge puts what was asked for over what there is. Omitted members are kept, null clears, and everything else
+// replaces, but within a fulfillment method.
+func (a asked) merge(before Contents) (Contents, error) {
+	after := before
+	if a.LineItems != nil {
+		lines, err := mergeLines(a.LineItems, before.LineItems)
+		if err != nil {
+			return Contents{}, err
+		}
+		after.LineItems = lines
+	}
+	if a.Buyer != nil {
+		if err := requireObject(a.Buyer, "$.buyer"); err != nil {
+			return Contents{}, err
+		}
+		after.Buyer = enactment.MustValue(a.Buyer)
+	}
+	if a.Fulfillment != nil {
+		merged, err := mergeFulfillment(a.Fulfillment, before.Fulfillment)
+		if err != nil {
+			return Contents{}, err
+		}
+		after.Fulfillment = merged
+	}
+	if a.Discounts != nil {
+		codes, err := readCodes(a.Discounts)
+		if err != nil {
+			return Contents{}, err
+		}
+		after.Discounts = codes
+	}
+	return after, nil
+}
+
+// mergeLines reads line items and gives each an id: its own, else that of a line with the same item before, else a new
+// one.
+func mergeLines(raw json.RawMessage, before enactment.Value) (enactment.Value, error) {
+	var lines, known []line
+	if err := json.Unmarshal(raw, &lines); err != nil {
+		return enactment.Value{}, invalid("$.line_items", "line_items must be an array of items and whole quantities: %s", shapeOf(err))
+	}
+	if len(lines) == 0 {
+		return enactment.Value{}, invalid("$.line_items", "line_items must not be empty.")
+	}
+	if err := before.Decode(&known); err != nil {
+		return enactment.Value{}, fmt.Errorf("ucp: inbound: line_items of the enactment: %w", err)
+	}
+	taken := make(map[string]bool)
+	for i, l := range lines {
+		path := fmt.Sprintf("$.line_items[%d]", i)
+		switch {
+		case l.Item.ID == "":
+			return enactment.Value{}, invalid(path+".item.id", "Each line needs an item with an id.")
+		case l.Quantity < 1:
+			return enactment.Value{}, invalid(path+".quantity", "The quantity must be a whole number of at least 1.")
+		case l.ID != "" && taken[l.ID]:
+			return enactment.Value{}, invalid(path+".id", "Two lines have the id %s.", l.ID)
+		}
+		taken[l.ID] = true
+	}
+	next := 1
+	for i := range lines {
+		l := &lines[i]
+		for _, k := range known {
+			if l.ID == "" && k.Item.ID == l.Item.ID && !taken[k.ID] {
+				l.ID = k.ID
+			}
+		}
+		for ; l.ID == ""; next++ {
+			if id := fmt.Sprintf("li_%d", next); !taken[id] && !usedBefore(known, id) {
+				l.ID = id
+			}
+		}
+		taken[l.ID] = true
+	}
+	return enactment.MustValue(lines), nil
+}
+
+func usedBefore(known []line, id string) bool {
+	for _, k := range known {
+		if k.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// mergeFulfillment reads fulfillment and keeps, in each method, the members that the platform omits. A method is the
+// one before it with the same id or, where it has no id, the one of the same type.
+func mergeFulfillment(raw json.RawMessage, before enactment.Value) (enactment.Value, error) {
+	if string(raw) == "null" {
+		return null, nil
+	}
+	var wanted, known fulfillment
+	if err := json.Unmarshal(raw, &wanted); err != nil {
+		return enactment.Value{}, invalid("$.fulfillment", "fulfillment must be an object with methods: %s", shapeOf(err))
+	}
+	if err := before.Decode(&known); err != nil {
+		return enactment.Value{}, fmt.Errorf("ucp: inbound: fulfillment of the enactment: %w", err)
+	}
+	for i, method := range wanted.Methods {
+		merged := make(map[string]json.RawMessage)
+		for _, old := range known.Methods {
+			if sameMethod(method, old) {
+				maps.Copy(merged, old)
+				break
+			}
+		}
+		for _, member := range methodMembers {
+			if value, ok := method[member]; ok {
+				merged[member] = value
+			}
+		}
+		if groups, ok := merged["groups"]; ok {
+			selected, err := readGroups(groups)
+			if err != nil {
+				return enactment.Value{}, invalid(fmt.Sprintf("$.fulfillment.methods[%d].groups", i), "groups must be an array of objects: %s", shapeOf(err))
+			}
+			merged["groups"] = selected
+		}
+		wanted.Methods[i] = merged
+	}
+	value, err := enactment.ValueOf(wanted)
+	if err != nil {
+		return enactment.Value{}, invalid("$.fulfillment", "fulfillment is not sound JSON.")
+	}
+	return value, nil
+}
+
+func sameMethod(a, b map[string]json.RawMessage) bool {
+	if id, ok := a["id"]; ok && b["id"] != nil {
+		return string(id) == string(b["id"])
+	}
+	return a["type"] == nil || b["type"] == nil || string(a["type"]) == string(b["type"])
+}
+
+// readGroups keeps of fulfillment groups what the platform says: which option is selected in which group.
+func readGroups(raw json.RawMessage) (json.RawMessage, error) {
+	var groups []struct {
+		ID       json.RawMessage `json:"id,omitempty"`
+		Selected json.RawMessage `json:"selected_option_id,omitempty"`
+	}
+	if err := json.Unmarshal(raw, &groups); err != nil {
+		return nil, err
+	}
+	return json.Marshal(groups)
+}
+
+// readCodes keeps of discounts the codes, which are the platform's; what was applied is the Business's.
+func readCodes(raw json.RawMessage) (enactment.Value, error) {
+	if string(raw) == "null" {
+		return null, nil
+	}
+	var discounts struct {
+		Codes []string `json:"codes"`
+	}
+	if err := json.Unmarshal(raw, &discounts); err != nil {
+		return enactment.Value{}, invalid("$.discounts", "discounts must be an object with an array of codes: %s", shapeOf(err))
+	}
+	return enactment.ValueOf(discounts)
+}
+
+func requireObject(raw json.RawMessage, path string) error {
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return invalid(path, "%s must be an object.", path)
+	}
+	return nil
+}
+
+// shapeOf says what a decoder found wrong without repeating the value.
+func shapeOf(err error) string {
+	if wrong, ok := err.(*json.UnmarshalTypeError); ok { //nolint:errorlint // encoding/json returns it bare
+		return fmt.Sprintf("%s is a %s.", wrong.Field, wrong.Value)
+	}
+	return "it has another shape."
+}
+
+// invalid is the problem of a body that has not the shape of the wire.
+func invalid(path, format string, arguments ...any) *problem {
+	return &problem{
+		status: http.StatusUnprocessableEntity, code: "INVALID_REQUEST", path: path,
+		detail: fmt.Sprintf(format, arguments...),
+	}
+}

@@ -1,0 +1,410 @@
+package ucp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// find gives the checkout of a wire id.
+func (in *Inbound) find(id string) (*session, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if s, ok := in.sessions[id]; ok {
+		s.used = time.Now()
+		return s, nil
+	}
+	return nil, notFound("Checkout session", id)
+}
+
+// showing answers with the checkout as it is.
+func (in *Inbound) showing(ctx context.Context, status int, s *session) (int, any, error) {
+	v, err := in.view(ctx, s)
+	if err != nil {
+		return 0, nil, err
+	}
+	return status, v, nil
+}
+
+func (in *Inbound) get(ctx context.Context, c call) (int, any, error) {
+	s, err := in.find(c.id)
+	if err != nil {
+		return 0, nil, err
+	}
+	return in.showing(ctx, http.StatusOK, s)
+}
+
+// create starts a chain.
+func (in *Inbound) create(ctx context.Context, c call) (int, any, error) {
+	wanted, err := readAsked(c.body)
+	if err != nil {
+		return 0, nil, err
+	}
+	if wanted.LineItems == nil {
+		return 0, nil, invalid("$.line_items", "line_items are missing.")
+	}
+	contents, err := wanted.merge(Contents{LineItems: null, Buyer: null, Fulfillment: null, Discounts: null})
+	if err != nil {
+		return 0, nil, err
+	}
+	s, err := in.open(ctx, sessionPrefix+c.token)
+	if errors.Is(err, errFull) {
+		return 0, nil, &problem{
+			status: http.StatusServiceUnavailable, code: "TOO_MANY_CHECKOUTS", transient: true,
+			detail: "There are too many open checkouts.",
+		}
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	in.mu.Lock()
+	m := s.member(1)
+	s.codes = contents.Discounts
+	in.mu.Unlock()
+	if err := in.bind(ctx, s, m, contents); err != nil {
+		if p, ok := errors.AsType[*problem](err); ok && !p.transient || !c.repeatable {
+			in.abandon(s)
+		}
+		return 0, nil, err
+	}
+	return in.showing(ctx, http.StatusCreated, s)
+}
+
+// bind attempts Create in an enactment and waits for the Business to price it. It fails with a problem if the Business
+// refuses, and if it has not answered in time.
+func (in *Inbound) bind(ctx context.Context, s *session, m *member, contents Contents) error {
+	const what = "The checkout"
+	values := adapter.Values{
+		"cid": m.cid, "line_items": contents.LineItems, "buyer": contents.Buyer, "fulfillment": contents.Fulfillment,
+	}
+	if in.carriesDiscounts {
+		values["discounts"] = contents.Discounts
+	}
+	if err := in.agent.Attempt(ctx, "Create", values, adapter.WithAttemptID("create:"+m.cid)).Err(ctx); err != nil {
+		return refusedBy(err, what)
+	}
+	var f facts
+	if err := in.await(ctx, s, func() bool { f = m.facts(); return f.answered() }); err != nil {
+		return unanswered(what)
+	}
+	if f.refused != nil {
+		return refusal(*f.refused)
+	}
+	return nil
+}
+
+// update makes the chain's contents what the platform asks for.
+func (in *Inbound) update(ctx context.Context, c call) (int, any, error) {
+	s, err := in.find(c.id)
+	if err != nil {
+		return 0, nil, err
+	}
+	wanted, err := readAsked(c.body)
+	if err != nil {
+		return 0, nil, err
+	}
+	if wanted.ID != nil && *wanted.ID != c.id {
+		return 0, nil, invalid("$.id", "The body is about another checkout than the path.")
+	}
+	release, err := in.take(ctx, s)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer release()
+	now, err := in.now(s)
+	if err != nil {
+		return 0, nil, err
+	}
+	if status := now.facts.status(true); status != "ready_for_complete" {
+		return 0, nil, notModifiable("The checkout cannot be changed: %s.", describe(status))
+	}
+	before := now.contents
+	if !in.carriesDiscounts {
+		before.Discounts = now.codes
+	}
+	contents, err := wanted.merge(before)
+	if err != nil {
+		return 0, nil, err
+	}
+	asShown, err := in.asShown(ctx, before)
+	if err != nil {
+		return 0, nil, err
+	}
+	again, err := wanted.merge(asShown)
+	if err != nil {
+		return 0, nil, err
+	}
+	if !in.same(contents, before) && !in.same(again, asShown) {
+		if err := in.replace(ctx, s, now.member, contents); err != nil {
+			return 0, nil, err
+		}
+	}
+	in.mu.Lock()
+	s.codes = contents.Discounts
+	in.mu.Unlock()
+	return in.showing(ctx, http.StatusOK, s)
+}
+
+// same tells whether there is no difference that would be bound.
+func (in *Inbound) same(a, b Contents) bool {
+	return a.LineItems.Equal(b.LineItems) && a.Buyer.Equal(b.Buyer) && a.Fulfillment.Equal(b.Fulfillment) &&
+		(!in.carriesDiscounts || a.Discounts.Equal(b.Discounts))
+}
+
+// asShown gives contents with fulfillment as the platform was shown it, which has ids that the platform did not give: a
+// platform that sends back what it was shown changes nothing.
+func (in *Inbound) asShown(ctx context.Context, contents Contents) (Contents, error) {
+	p, err := in.options.Storefront.Present(ctx, contents)
+	if err != nil {
+		return Contents{}, fmt.Errorf("ucp: inbound: present a checkout: %w", err)
+	}
+	if p.Fulfillment == nil {
+		return contents, nil
+	}
+	shown, err := json.Marshal(p.Fulfillment)
+	if err != nil {
+		return Contents{}, fmt.Errorf("ucp: inbound: encode fulfillment: %w", err)
+	}
+	contents.Fulfillment, err = mergeFulfillment(shown, null)
+	return contents, err
+}
+
+// take waits for the turn to change the chain. Only what adds to a chain takes turns; payments and cancellations meet
+// it in the engine.
+func (in *Inbound) take(ctx context.Context, s *session) (release func(), err error) {
+	select {
+	case <-s.turn:
+		return func() { s.turn <- struct{}{} }, nil
+	case <-ctx.Done():
+		return nil, &problem{
+			status: http.StatusServiceUnavailable, code: "BUSY", transient: true, detail: "The checkout is being changed by another request.",
+		}
+	}
+}
+
+// replace puts an enactment with other contents in the place of the one in force: first the new one is created, then
+// the old one is cancelled in its favour. It fails with a problem, and the old one stays in force, if the Business
+// refuses the new one, or if the old one is paid for first.
+func (in *Inbound) replace(ctx context.Context, s *session, old *member, contents Contents) error {
+	const what = "The change"
+	in.mu.Lock()
+	last := s.members[len(s.members)-1]
+	m := s.member(last.number + 1)
+	m.wanted = true
+	in.mu.Unlock()
+	defer func() { // In force, or refused, or left over, or to be decided by what is observed later.
+		in.mu.Lock()
+		m.wanted = false
+		in.mu.Unlock()
+		in.sweep(context.WithoutCancel(ctx), s)
+	}()
+	if err := in.bind(ctx, s, m, contents); err != nil {
+		return err
+	}
+	cancel := in.agent.Attempt(ctx, "Cancel", adapter.Values{"cid": old.cid}, adapter.WithAttemptID(replacing+m.cid))
+	if err := cancel.Err(ctx); err != nil {
+		return refusedBy(err, what)
+	}
+	var f facts
+	// What the request sees next must show that it was first to see the Cancel of its own.
+	if err := in.await(ctx, s, func() bool { f = old.facts(); return f.cancel != nil && f.ended() }); err != nil {
+		return unanswered(what)
+	}
+	if f.completed != nil {
+		return notModifiable("The change came too late: the checkout has been completed.")
+	}
+	return nil
+}
+
+// complete pays the enactment in force.
+func (in *Inbound) complete(ctx context.Context, c call) (int, any, error) {
+	s, err := in.find(c.id)
+	if err != nil {
+		return 0, nil, err
+	}
+	payment, err := in.readPayment(c.body)
+	if err != nil {
+		return 0, nil, err
+	}
+	attempt := "complete:" + c.token
+	if m := in.memberWith(s, "Complete", attempt); m != nil {
+		return in.paid(ctx, s, m)
+	}
+	now, err := in.now(s)
+	if err != nil {
+		return 0, nil, err
+	}
+	if status := now.facts.status(true); status == "completed" || status == "canceled" {
+		return 0, nil, notModifiable("The checkout cannot be completed: %s.", describe(status))
+	}
+	p, err := in.options.Storefront.Present(ctx, now.contents)
+	if err != nil {
+		return 0, nil, fmt.Errorf("ucp: inbound: present a checkout: %w", err)
+	}
+	if m := missing(p.Messages); m != nil {
+		return 0, nil, &problem{
+			status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: m.Content, messages: p.Messages, transient: true,
+		}
+	}
+	if now.facts.declined != nil {
+		if now, err = in.renew(ctx, s, now); err != nil {
+			return 0, nil, err
+		}
+	}
+	values := adapter.Values{"cid": now.member.cid, "payment": payment}
+	if err := in.agent.Attempt(ctx, "Complete", values, adapter.WithAttemptID(attempt)).Err(ctx); err != nil {
+		return 0, nil, refusedBy(err, payingFor)
+	}
+	return in.paid(ctx, s, now.member)
+}
+
+const payingFor = "The payment"
+
+// paid waits for the Business to take a payment that has been attempted, or not.
+func (in *Inbound) paid(ctx context.Context, s *session, m *member) (int, any, error) {
+	var f facts
+	if err := in.await(ctx, s, func() bool { f = m.facts(); return f.complete != nil && f.ended() }); err != nil {
+		return 0, nil, unanswered(payingFor)
+	}
+	switch {
+	case f.completed != nil:
+		return in.showing(ctx, http.StatusOK, s)
+	case f.declined != nil:
+		return 0, nil, declined(f).problem(http.StatusPaymentRequired)
+	default:
+		return 0, nil, notModifiable("The payment was not taken: the checkout was canceled or changed before.")
+	}
+}
+
+// renew puts a fresh enactment with the same contents in the place of one whose payment was declined, so that the
+// checkout can be paid in another way. It fails with a problem if the Business now asks for another sum.
+func (in *Inbound) renew(ctx context.Context, s *session, before shown) (shown, error) {
+	release, err := in.take(ctx, s)
+	if err != nil {
+		return shown{}, err
+	}
+	defer release()
+	now, err := in.now(s)
+	if err != nil {
+		return shown{}, err
+	}
+	if now.member == before.member {
+		if err := in.replace(ctx, s, before.member, before.contents); err != nil {
+			return shown{}, err
+		}
+		if now, err = in.now(s); err != nil {
+			return shown{}, err
+		}
+	}
+	sum := func(f facts) enactment.Value { v, _ := f.created.Value("totals"); return v }
+	if !sum(now.facts).Equal(sum(before.facts)) {
+		return shown{}, notModifiable("The checkout has been priced anew, and its total is another one now.")
+	}
+	return now, nil
+}
+
+// readPayment gives the instrument of a complete. Its contents are the Business's to judge, but for the handler.
+func (in *Inbound) readPayment(body enactment.Value) (json.RawMessage, error) {
+	var wanted struct {
+		PaymentData json.RawMessage `json:"payment_data"`
+	}
+	var instrument struct {
+		HandlerID string `json:"handler_id"`
+	}
+	if body.Decode(&wanted) != nil || wanted.PaymentData == nil || json.Unmarshal(wanted.PaymentData, &instrument) != nil {
+		return nil, invalid("$.payment_data", "payment_data must be a payment instrument.")
+	}
+	known := func(h PaymentHandler) bool { return h.ID == instrument.HandlerID }
+	if len(in.options.PaymentHandlers) > 0 && !slices.ContainsFunc(in.options.PaymentHandlers, known) {
+		return nil, &problem{
+			status: http.StatusBadRequest, code: "INVALID_REQUEST", path: "$.payment_data.handler_id",
+			detail: "The payment handler is not one that is offered.",
+		}
+	}
+	return wanted.PaymentData, nil
+}
+
+// cancel ends the chain.
+func (in *Inbound) cancel(ctx context.Context, c call) (int, any, error) {
+	const what = "The cancellation"
+	s, err := in.find(c.id)
+	if err != nil {
+		return 0, nil, err
+	}
+	release, err := in.take(ctx, s)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer release()
+	now, err := in.now(s)
+	if err != nil {
+		return 0, nil, err
+	}
+	attempt := "cancel:" + c.token
+	m := in.memberWith(s, "Cancel", attempt)
+	if m == nil {
+		if status := now.facts.status(true); status == "completed" || status == "canceled" {
+			return 0, nil, notModifiable("The checkout cannot be canceled: %s.", describe(status))
+		}
+		m = now.member
+		cancel := in.agent.Attempt(ctx, "Cancel", adapter.Values{"cid": m.cid}, adapter.WithAttemptID(attempt))
+		if err := cancel.Err(ctx); err != nil {
+			return 0, nil, refusedBy(err, what)
+		}
+	}
+	var f facts
+	if err := in.await(ctx, s, func() bool { f = m.facts(); return f.cancel != nil && f.ended() }); err != nil {
+		return 0, nil, unanswered(what)
+	}
+	if f.completed != nil {
+		return 0, nil, notModifiable("The cancellation came too late: the checkout has been completed.")
+	}
+	return in.showing(ctx, http.StatusOK, s)
+}
+
+// memberWith gives the enactment of the chain in which an attempt made an action happen: a request that is repeated
+// after its outcome was unknown is about that one, whatever is in force by now. It is nil if there is none.
+func (in *Inbound) memberWith(s *session, action, attempt string) *member {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, m := range s.members {
+		f := m.facts()
+		for _, done := range []*enactment.Instance{f.complete, f.cancel} {
+			if done != nil && done.Action == action && done.Attempt == attempt {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// describe says in words what a status means for whoever wants to change the checkout.
+func describe(status string) string {
+	switch status {
+	case "completed":
+		return "it has been completed"
+	case "canceled":
+		return "it has been canceled"
+	case "complete_in_progress":
+		return "its payment is being taken"
+	default:
+		return "it is being canceled or replaced"
+	}
+}
+
+// abandon gives up a checkout that nobody has been told of. What the Business creates late is cancelled then.
+func (in *Inbound) abandon(s *session) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	s.abandoned = true
+	if s.inForce().facts().refused != nil {
+		delete(in.sessions, s.id)
+	}
+}

@@ -1,0 +1,357 @@
+package ucp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// session is one wire checkout: the chain of the enactments that it has been. The cid of an enactment is the wire id,
+// a point, and its number in the chain.
+type session struct {
+	id      string
+	members []*member // by number
+	// changed is closed, and another one made, whenever something was observed in the chain.
+	changed chan struct{}
+	// turn has a token for the one request that may add to the chain.
+	turn chan struct{}
+	// codes are the discount codes asked for, where the protocol does not bind them.
+	codes enactment.Value
+	// order is the id of the order that it has become, or empty.
+	order string
+	// abandoned tells that nobody knows of the checkout, so that it is cancelled if it is created after all.
+	abandoned bool
+	// used is when a request was last about the checkout.
+	used time.Time
+	// ended tells that it was last seen with nothing more to come.
+	ended bool
+}
+
+// member is one enactment of a chain.
+type member struct {
+	cid    string
+	number int
+	// enactment is what has been observed of it; known tells that there is anything yet.
+	enactment adapter.Enactment
+	known     bool
+	// wanted tells that a request is waiting to put it in force, so that it is not cancelled as left over.
+	wanted bool
+	// swept tells that it is being cancelled as left over.
+	swept bool
+}
+
+// replacing begins the id of an attempt to cancel an enactment in favour of another; the rest is that one's cid.
+const replacing = "replace:"
+
+func (s *session) member(number int) *member {
+	for _, m := range s.members {
+		if m.number == number {
+			return m
+		}
+	}
+	m := &member{number: number, cid: s.id + "." + strconv.Itoa(number)}
+	s.members = append(s.members, m)
+	slices.SortFunc(s.members, func(a, b *member) int { return a.number - b.number })
+	return m
+}
+
+// inForce gives the enactment that is shown under the wire id: the first of the chain, or the one that replaced it, and
+// so on. It is nil when nothing is known yet.
+func (s *session) inForce() *member {
+	i := slices.IndexFunc(s.members, func(m *member) bool { return m.known })
+	if i < 0 {
+		return nil
+	}
+	current := s.members[i]
+	for {
+		next := s.successor(current)
+		if next == nil || !current.facts().over() {
+			return current
+		}
+		current = next
+	}
+}
+
+// successor gives the enactment that the Cancel of m was attempted in favour of, if any.
+func (s *session) successor(m *member) *member {
+	cancel := m.facts().cancel
+	if cancel == nil {
+		return nil
+	}
+	cid, ok := strings.CutPrefix(cancel.Attempt, replacing)
+	if !ok {
+		return nil
+	}
+	i := slices.IndexFunc(s.members, func(m *member) bool { return m.cid == cid && m.known })
+	if i < 0 {
+		return nil
+	}
+	return s.members[i]
+}
+
+// leftOver lists the enactments that the Business still holds open and that nothing can put in force any more: those
+// after the one in force, unless it is being cancelled in their favour or a request is about to do so.
+func (s *session) leftOver() []*member {
+	current := s.inForce()
+	var left []*member
+	for _, m := range s.members {
+		f := m.facts()
+		if f.created == nil || f.cancel != nil || f.ended() || m.wanted || m.swept {
+			continue
+		}
+		coming := s.successor(current) == m && !current.facts().ended()
+		if s.abandoned || m.number > current.number && !coming {
+			left = append(left, m)
+		}
+	}
+	return left
+}
+
+// announce wakes whoever waits for the chain to change.
+func (s *session) announce() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// facts are the instances of one enactment, nil where they have not happened.
+type facts struct {
+	create, created, refused, complete, completed, declined, cancel, cancelled *enactment.Instance
+}
+
+func (m *member) facts() facts {
+	var f facts
+	if m == nil || !m.known {
+		return f
+	}
+	for i := range m.enactment.Instances() {
+		switch i.Action {
+		case "Create":
+			f.create = &i
+		case "Created":
+			f.created = &i
+		case "Refused":
+			f.refused = &i
+		case "Complete":
+			f.complete = &i
+		case "Completed":
+			f.completed = &i
+		case "Declined":
+			f.declined = &i
+		case "Cancel":
+			f.cancel = &i
+		case "Cancelled":
+			f.cancelled = &i
+		}
+	}
+	return f
+}
+
+// answered tells that the Business has priced or refused the enactment.
+func (f facts) answered() bool { return f.created != nil || f.refused != nil }
+
+// ended tells that nothing more comes of the enactment.
+func (f facts) ended() bool { return f.completed != nil || f.over() }
+
+// over tells that the enactment ended without an order.
+func (f facts) over() bool { return f.cancelled != nil || f.declined != nil || f.refused != nil }
+
+// status gives the wire's word for the state. A checkout whose payment was declined may be paid in another way, unless
+// it was cancelled as well.
+func (f facts) status(ready bool) string {
+	switch {
+	case f.completed != nil:
+		return "completed"
+	case f.cancelled != nil, f.declined != nil && f.cancel != nil:
+		return "canceled"
+	case f.complete != nil && f.declined == nil:
+		return "complete_in_progress"
+	case ready && f.cancel == nil:
+		return "ready_for_complete"
+	default:
+		return "incomplete"
+	}
+}
+
+// listen makes the agent follow the chains.
+func (in *Inbound) listen() {
+	for _, watched := range inboundActions {
+		in.agent.OnObservation(watched.action, func(ctx context.Context, o adapter.Observation) error {
+			in.observe(ctx, o.Enactment)
+			return nil
+		})
+	}
+	// What was handled before the process was started anew is not observed again, but Cancel is offered again in
+	// whatever was created and not cancelled: that brings back the checkouts.
+	in.agent.OnEnabled("Cancel", func(ctx context.Context, f *adapter.FeasibleAction) error {
+		in.observe(ctx, f.Enactment)
+		return nil
+	})
+}
+
+// observe takes note of what is known of an enactment, and cancels what is left over in its chain.
+func (in *Inbound) observe(ctx context.Context, e adapter.Enactment) {
+	id, number, ok := chainOf(e)
+	if !ok {
+		return // Another agent of the party started it.
+	}
+	in.mu.Lock()
+	s, ok := in.sessions[id]
+	if !ok {
+		s = newSession(id)
+		in.sessions[id] = s
+	}
+	m := s.member(number)
+	m.enactment, m.known = e, true
+	in.follow(s)
+	s.announce()
+	in.mu.Unlock()
+	in.sweep(ctx, s)
+}
+
+// follow notes whether the chain has ended, and as which order. The caller holds mu.
+func (in *Inbound) follow(s *session) {
+	f := s.inForce().facts()
+	if f.ended() && !s.ended {
+		in.ended = append(in.ended, s)
+	}
+	s.ended = f.ended()
+	if f.completed != nil {
+		if id := orderID(*f.completed); id != "" {
+			s.order = id
+			in.orders[id] = s
+		}
+	}
+}
+
+// sweep cancels what is left over in a chain. If that fails, the Business holds something open that nobody can pay.
+func (in *Inbound) sweep(ctx context.Context, s *session) {
+	in.mu.Lock()
+	left := s.leftOver()
+	for _, m := range left {
+		m.swept = true
+	}
+	in.mu.Unlock()
+	for _, m := range left {
+		cancel := in.agent.Attempt(ctx, "Cancel", adapter.Values{"cid": m.cid}, adapter.WithAttemptID("sweep:"+m.cid))
+		if err := cancel.Err(ctx); err != nil && ctx.Err() == nil {
+			in.log.WarnContext(ctx, "ucp: what a checkout has left over could not be cancelled", "cid", m.cid, "error", err)
+		}
+	}
+}
+
+// orderID reads the id of the order that a Completed has bound; empty if there is none.
+func orderID(completed enactment.Instance) string {
+	var order struct {
+		ID string `json:"id"`
+	}
+	value, _ := completed.Value("order")
+	if value.IsZero() || value.Decode(&order) != nil {
+		return ""
+	}
+	return order.ID
+}
+
+func newSession(id string) *session {
+	s := &session{id: id, used: time.Now(), changed: make(chan struct{}), turn: make(chan struct{}, 1)}
+	s.turn <- struct{}{}
+	return s
+}
+
+// chainOf reads the wire id and the number from the cid of an enactment.
+func chainOf(e adapter.Enactment) (id string, number int, ok bool) {
+	var cid string
+	if err := e.Key().Values()["cid"].Decode(&cid); err != nil {
+		return "", 0, false
+	}
+	point := strings.LastIndexByte(cid, '.')
+	if point < 0 || !strings.HasPrefix(cid, sessionPrefix) {
+		return "", 0, false
+	}
+	number, err := strconv.Atoi(cid[point+1:])
+	return cid[:point], number, err == nil && number > 0
+}
+
+// sessionPrefix begins every wire id, so that enactments of other agents are told apart.
+const sessionPrefix = "chk_"
+
+// errFull is given when all checkouts that may be kept are open.
+var errFull = errors.New("ucp: inbound: too many open checkouts")
+
+// forgottenAfter is how long an open checkout that nobody asks for is kept if there are too many: the time after which
+// UCP lets a checkout expire that does not say when it does.
+const forgottenAfter = 6 * time.Hour
+
+// open adds a checkout. If there are too many, the one that ended first makes place, else those that expired; the
+// latter are cancelled.
+func (in *Inbound) open(ctx context.Context, id string) (*session, error) {
+	in.mu.Lock()
+	s, expired, err := in.place(id)
+	in.mu.Unlock()
+	for _, old := range expired {
+		in.sweep(context.WithoutCancel(ctx), old)
+	}
+	return s, err
+}
+
+// place finds a place for a checkout. The caller holds mu.
+func (in *Inbound) place(id string) (s *session, expired []*session, err error) {
+	if s, ok := in.sessions[id]; ok {
+		return s, nil, nil
+	}
+	for len(in.sessions) >= in.options.Checkouts && len(in.ended) > 0 {
+		oldest := in.ended[0]
+		in.ended = in.ended[1:]
+		// It may have been renewed since, after Declined: then it is in line again, or will be.
+		if oldest.ended {
+			in.drop(oldest)
+		}
+	}
+	if len(in.sessions) >= in.options.Checkouts {
+		for _, s := range in.sessions {
+			if time.Since(s.used) > forgottenAfter {
+				s.abandoned = true
+				expired = append(expired, s)
+				in.drop(s)
+			}
+		}
+	}
+	if len(in.sessions) >= in.options.Checkouts {
+		return nil, expired, errFull
+	}
+	s = newSession(id)
+	in.sessions[id] = s
+	return s, expired, nil
+}
+
+// drop forgets a checkout. The caller holds mu.
+func (in *Inbound) drop(s *session) {
+	if in.sessions[s.id] == s {
+		delete(in.sessions, s.id)
+	}
+	if in.orders[s.order] == s {
+		delete(in.orders, s.order)
+	}
+}
+
+// await waits until done holds of the chain; done is called with the lock held. The error is the context's.
+func (in *Inbound) await(ctx context.Context, s *session, done func() bool) error {
+	for {
+		in.mu.Lock()
+		reached, changed := done(), s.changed
+		in.mu.Unlock()
+		if reached {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

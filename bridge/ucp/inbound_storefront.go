@@ -1,0 +1,82 @@
+package ucp
+
+import (
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// Contents is what a checkout is about, as bound by Create. Values that were not given are null.
+type Contents struct {
+	// LineItems is an array of {id, item: {id}, quantity}; the bridge gives each line an id that it keeps.
+	LineItems enactment.Value
+	// Buyer is the buyer's object.
+	Buyer enactment.Value
+	// Fulfillment is {methods: [...]} as the platform has selected so far.
+	Fulfillment enactment.Value
+	// Discounts is {codes: [...]}; null where the protocol does not carry it.
+	Discounts enactment.Value
+}
+
+// Presentation is what a platform sees of contents beyond what the protocol binds. Its members have the form of the
+// wire.
+type Presentation struct {
+	// LineItems are the lines with titles, prices and totals.
+	LineItems []PresentedItem
+	// Fulfillment is the fulfillment object with destinations, groups and options, whatever encodes as such; nil:
+	// there is none.
+	Fulfillment any
+	// Discounts is the discounts object; nil: there is none.
+	Discounts any
+	// Messages are shown with the checkout. One of type error says what is missing before the checkout can be paid:
+	// then its status is incomplete, and a complete is answered with 400.
+	Messages []Message
+}
+
+// PresentedItem is one line of a checkout. Prices and amounts are in minor units of the checkout's currency.
+type PresentedItem struct {
+	ID       string        `json:"id"`
+	Item     PresentedGood `json:"item"`
+	Quantity int64         `json:"quantity"`
+	Totals   []Total       `json:"totals"`
+}
+
+// PresentedGood is what a line is about.
+type PresentedGood struct {
+	ID       string `json:"id"`
+	Title    string `json:"title"`
+	Price    int64  `json:"price"`
+	ImageURL string `json:"image_url,omitempty"`
+}
+
+// Total is one line of a bill. Amount is in minor units.
+type Total struct {
+	Type        string `json:"type"`
+	DisplayText string `json:"display_text,omitempty"`
+	Amount      int64  `json:"amount"`
+}
+
+// Message tells a platform what is wrong (type error), must be shown (warning), or is good to know (info).
+type Message struct {
+	Type     string `json:"type"`
+	Code     string `json:"code,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Content  string `json:"content"`
+	Severity string `json:"severity,omitempty"`
+}
+
+// Link is a page to be shown with every checkout; Type is a well-known value such as privacy_policy.
+type Link struct {
+	Type  string `json:"type"`
+	URL   string `json:"url"`
+	Title string `json:"title,omitempty"`
+}
+
+// PaymentHandler is a way to pay, as discovery offers it.
+type PaymentHandler struct {
+	ID                string         `json:"id"`
+	Name              string         `json:"name"`
+	Version           string         `json:"version"`
+	Spec              string         `json:"spec"`
+	ConfigSchema      string         `json:"config_schema"`
+	InstrumentSchemas []string       `json:"instrument_schemas"`
+	Config            map[string]any `json:"config"`
+}

@@ -1,0 +1,108 @@
+package adapter
+
+import (
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// Enactment is an enactment as the role sees it. It stays current while the adapter holds the enactment, also after
+// the handler that it was given to has returned, and is safe for concurrent use.
+type Enactment struct{ ledger *ledger }
+
+// Key says which enactment it is.
+func (e Enactment) Key() enactment.Key { return e.ledger.key }
+
+// Sequence is the position in the log of the last finalisation that is known.
+func (e Enactment) Sequence() uint64 {
+	e.ledger.mu.RLock()
+	defer e.ledger.mu.RUnlock()
+	return e.ledger.state.Sequence()
+}
+
+// Complete tells whether the enactment is complete (semantics section 6).
+func (e Enactment) Complete() bool {
+	e.ledger.mu.RLock()
+	defer e.ledger.mu.RUnlock()
+	return e.ledger.state.Complete()
+}
+
+// Party says who plays a role, as far as the role that asks has seen it act; false if it has not.
+func (e Enactment) Party(role string) (string, bool) {
+	e.ledger.mu.RLock()
+	defer e.ledger.mu.RUnlock()
+	return e.ledger.state.Party(role)
+}
+
+// Instances lists what has happened as far as the role sees it, in order. It lists what was known when the range
+// began.
+func (e Enactment) Instances() iter.Seq[enactment.Instance] {
+	return func(yield func(enactment.Instance) bool) {
+		e.ledger.mu.RLock()
+		instances := slices.Collect(e.ledger.state.Instances())
+		e.ledger.mu.RUnlock()
+		for _, instance := range instances {
+			if !yield(instance) {
+				return
+			}
+		}
+	}
+}
+
+// String gives the key.
+func (e Enactment) String() string { return string(e.ledger.key) }
+
+// LogValue gives the key.
+func (e Enactment) LogValue() slog.Value { return slog.StringValue(e.String()) }
+
+// Observation is an instance that happened, as the role sees it. Its values are read with [enactment.Instance.Value].
+type Observation struct {
+	enactment.Instance
+	// Enactment is where it happened, folded up to the finalisation that the instance is part of.
+	Enactment Enactment
+	// Sequence is the finalisation that the instance is part of. In batch finalisation several instances share it.
+	Sequence uint64
+}
+
+// String says what happened and where, without values other than the enactment's key.
+func (o Observation) String() string {
+	return fmt.Sprintf("%s by %s in %s at %d", o.Action, enactment.Identity{Role: o.Role, Party: o.Party}, o.Enactment, o.Sequence)
+}
+
+// LogValue gives the same as String, so that no secret gets into a log.
+func (o Observation) LogValue() slog.Value { return slog.StringValue(o.String()) }
+
+// ledger is what the role knows of an enactment. Only the worker that holds the enactment changes it.
+type ledger struct {
+	key   enactment.Key
+	mu    sync.RWMutex
+	state *enactment.State
+}
+
+func newLedger(rules *enactment.Rules, key enactment.Key) *ledger {
+	return &ledger{key: key, state: rules.NewState(key)}
+}
+
+func (l *ledger) apply(f enactment.Finalisation) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state.Apply(f)
+}
+
+// enabled collects what the role may do of what is wanted. It collects, since the state may not change while it is read,
+// and whoever is told may well make it change.
+func (l *ledger) enabled(role string, wanted func(action string) bool) []enactment.Feasible {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	var feasible []enactment.Feasible
+	for f := range l.state.Enabled(role) {
+		if wanted(f.Action) {
+			feasible = append(feasible, f)
+		}
+	}
+	return feasible
+}

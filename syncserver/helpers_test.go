@@ -1,0 +1,177 @@
+package syncserver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/langshaw"
+	"github.com/strabo-engine/strabo/syncserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// purchase has what the tests need: a price that both may set, the seller with more authority; a pair that exclude each
+// other; a nogo between two roles; a value that one role does not see; and a role that is told of completion alone.
+const purchase = `Purchase
+who Buyer, Seller, Auditor
+what ID key, Accept or Reject
+do
+  Buyer: RFQ(ID, item)
+  Seller: Quote(ID, item, price)
+  Buyer: Accept(ID, item, price, address)
+  Buyer: Reject(ID, RFQ)
+  Seller: Stop(ID, RFQ)
+  Buyer: Urge(ID, RFQ)
+  Auditor: File(ID, Accept, report)
+sayso
+  Buyer: item, address
+  Seller > Buyer: price
+  Auditor: report
+nono
+  Accept Reject
+nogo
+  Stop -/> Urge
+`
+
+var (
+	buyer   = enactment.Identity{Role: "Buyer"}
+	seller  = enactment.Identity{Role: "Seller"}
+	auditor = enactment.Identity{Role: "Auditor"}
+)
+
+func rulesOf(t testing.TB, text string, options ...enactment.Option) *enactment.Rules {
+	t.Helper()
+	protocol, diagnostics := langshaw.Parse([]byte(text))
+	require.False(t, diagnostics.HasErrors(), "%v", diagnostics)
+	rules, err := enactment.Compile(protocol, options...)
+	require.NoError(t, err)
+	return rules
+}
+
+// local makes an executor that ends with the test.
+func local(t testing.TB, options ...syncserver.Option) *syncserver.Local {
+	t.Helper()
+	l := syncserver.NewLocal(rulesOf(t, purchase), options...)
+	t.Cleanup(l.Close)
+	return l
+}
+
+// an attempt with an id made of what it is about, so that the same call is a copy.
+func attempt(as enactment.Identity, action, id string, values ...any) enactment.Attempt {
+	a := enactment.Attempt{
+		ID: fmt.Sprintf("%s-%s-%s", as, action, id), Identity: as, Action: action,
+		Values: enactment.Values{"ID": enactment.MustValue(id)},
+	}
+	for i := 0; i < len(values); i += 2 {
+		a.Values[values[i].(string)] = enactment.MustValue(values[i+1])
+	}
+	return a
+}
+
+func keyOf(id string) enactment.Key { return enactment.Key(fmt.Sprintf(`{"ID":%q}`, id)) }
+
+// accepted attempts and demands acceptance.
+func accepted(t testing.TB, l *syncserver.Local, a enactment.Attempt) enactment.Outcome {
+	t.Helper()
+	outcome, err := l.Attempt(context.Background(), a)
+	require.NoError(t, err)
+	require.NoError(t, outcome.Err(), "%s", a.Action)
+	return outcome
+}
+
+// together attempts at the same time and gives the codes of refusal in the order of the attempts, empty for acceptance.
+// The attempts arrive in the order given only if they are alone in their windows.
+func together(t testing.TB, l *syncserver.Local, attempts ...enactment.Attempt) []enactment.Code {
+	t.Helper()
+	codes := make([]enactment.Code, len(attempts))
+	failures := make([]error, len(attempts))
+	done := make(chan struct{})
+	for i, a := range attempts {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			var outcome enactment.Outcome
+			outcome, failures[i] = l.Attempt(context.Background(), a)
+			if outcome.Rejection != nil {
+				codes[i] = outcome.Rejection.Code
+			}
+		}()
+	}
+	for range attempts {
+		<-done
+	}
+	require.NoError(t, errors.Join(failures...))
+	return codes
+}
+
+func join(t testing.TB, l *syncserver.Local, as enactment.Identity) adapter.Feed {
+	t.Helper()
+	feed, err := l.Join(context.Background(), as)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, feed.Close()) })
+	return feed
+}
+
+// drain receives everything that there is to receive. It must be called in a synctest bubble, where an hour passes as
+// soon as nothing else can happen.
+func drain(t testing.TB, feed adapter.Feed) []adapter.Delivery {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	var all []adapter.Delivery
+	for {
+		delivery, err := feed.Receive(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, delivery)
+	}
+}
+
+// brief is a delivery in one line: enactment, sequence, actions and flags.
+func brief(deliveries []adapter.Delivery) []string {
+	lines := make([]string, len(deliveries))
+	for i, d := range deliveries {
+		line := fmt.Sprintf("%s %d", strings.Trim(d.Key.Values()["ID"].String(), `"`), d.Finalisation.Sequence)
+		for _, instance := range d.Finalisation.Instances {
+			line += " " + instance.Action
+		}
+		for _, flag := range []struct {
+			set  bool
+			name string
+		}{
+			{d.Finalisation.Completed, "completed"}, {d.Handled, "handled"}, {d.More, "more"}, {d.Revoked, "revoked"},
+		} {
+			if flag.set {
+				line += " " + flag.name
+			}
+		}
+		lines[i] = line
+	}
+	return lines
+}
+
+// kinds is records in one line each.
+func kinds(records []enactment.Record) []string {
+	lines := make([]string, len(records))
+	for i, r := range records {
+		lines[i] = fmt.Sprintf("%s %s %d %s", r.Kind, r.Enactment, r.Sequence, r.Action)
+		if r.Reason != nil {
+			lines[i] += " " + string(r.Reason.Code)
+		}
+		if len(r.Hidden) > 0 {
+			lines[i] += fmt.Sprintf(" hidden %v", slices.Sorted(slices.Values(r.Hidden)))
+		}
+	}
+	return lines
+}

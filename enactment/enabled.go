@@ -45,6 +45,7 @@ type Open struct {
 func (s *State) Enabled(role string) iter.Seq[Feasible] {
 	return func(yield func(Feasible) bool) {
 		var known *seenKeys
+		begun := s.seesAny(role)
 		for _, rule := range s.rules.byRole[role] {
 			if len(rule.keys) == 0 {
 				continue
@@ -53,7 +54,7 @@ func (s *State) Enabled(role string) iter.Seq[Feasible] {
 				known = s.seenKeys(role)
 			}
 			o := option{state: s, rule: rule, known: known, yield: yield, values: make([]*Value, len(rule.parameters))}
-			if o.root() && !o.choose(rule.residualOrder()) {
+			if o.root(begun) && !o.choose(rule.residualOrder()) {
 				return
 			}
 		}
@@ -72,14 +73,22 @@ type option struct {
 	values []*Value // by parameter; only those of keys are used
 }
 
-// root fills in the root key; it is false when that would have to be bound and the role may not.
-func (o *option) root() bool {
+// seesAny tells whether a role sees anything that has happened. A role that does not may start an enactment, for all
+// that it knows.
+func (s *State) seesAny(role string) bool {
+	rank := s.rules.roleRank[role]
+	return slices.ContainsFunc(s.instances, func(i Instance) bool { return i.rule.sight[rank].any })
+}
+
+// root fills in the root key of an enactment that has begun; it is false when that would have to be bound and the role
+// may not.
+func (o *option) root(begun bool) bool {
 	for _, at := range o.rule.keys {
 		p := &o.rule.parameters[at]
 		if !p.attribute.root {
 			continue
 		}
-		if !o.state.Empty() {
+		if begun {
 			o.values[at] = o.state.bound[p.attribute.slot]
 		} else if !p.bindable {
 			return false
@@ -114,7 +123,7 @@ func (o *option) choose(left []int) bool {
 		}
 	}
 	o.values[at] = nil
-	return !o.rule.parameters[at].bindable || o.choose(left[1:])
+	return !o.rule.parameters[at].bindable || !o.consistent(left[1:]) || o.choose(left[1:])
 }
 
 // consistent tells whether each key that is chosen is known together with the other keys of its scope, as far as those

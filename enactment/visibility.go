@@ -26,6 +26,9 @@ func (r *Rules) compileSight() {
 		}
 		related := make(map[*actionRule]bool)
 		for _, rule := range r.byRole[role] {
+			if len(rule.keys) == 0 {
+				continue // it never happens, so it needs nothing
+			}
 			for _, p := range rule.parameters {
 				if p.attribute == nil || !p.attribute.key || !p.bindable {
 					needs[p.name] = true
@@ -57,7 +60,7 @@ func (r *Rules) sightOf(role string, rule *actionRule, needs map[string]bool, co
 		return sight{any: true}
 	}
 	for _, own := range r.byRole[role] {
-		if own.Carries(rule.name) {
+		if len(own.keys) > 0 && own.Carries(rule.name) {
 			return sight{any: true}
 		}
 	}

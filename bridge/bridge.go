@@ -1,0 +1,301 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// Options configure a [Bridge]. Only BaseURL and the settings that the mapping names are needed.
+type Options struct {
+	// BaseURL is what the paths of the mapping are appended to; a slash at its end does not count.
+	BaseURL string
+	// Settings give the values of the mapping's settings: anything that encoding/json encodes. They are not secret.
+	Settings map[string]any
+	// Journal is a new [MemoryJournal] if nil, and then a restart forgets what was sent.
+	Journal Journal
+	// Caller is an [HTTPCaller] with default limits if nil.
+	Caller Caller
+	// Patience says how long unclear calls are followed up.
+	Patience Patience
+	// Audit, OnUnknown and OnDiverged are told of every call, of every request whose fate is unknown, and of every
+	// divergence. They are called in the place of the handler, so they hold up their enactment; several may run at
+	// once, for different enactments.
+	Audit      func(Call)
+	OnUnknown  func(Unsettled)
+	OnDiverged func(Divergence)
+	// Logger is slog.Default() if nil.
+	Logger *slog.Logger
+	// Adapter are further options of the adapter that plays the role.
+	Adapter []adapter.Option
+}
+
+// Patience says how an unclear call is followed up. Fields that are 0 take the default.
+type Patience struct {
+	// First is the wait before the first follow-up, doubled each time up to Longest. By default 200 ms and 5 s.
+	First, Longest time.Duration
+	// Deadline is how long one step may take before it stays unknown; by default 2 minutes.
+	Deadline time.Duration
+	// Sends is how often the same request is sent at most, where the mapping allows more than once, and how often a
+	// connection is tried; by default 3.
+	Sends int
+	// Asks is how many inconclusive status queries go before the request is sent again; by default 3.
+	Asks int
+}
+
+func (p Patience) orDefault() Patience {
+	if p.First <= 0 {
+		p.First = 200 * time.Millisecond
+	}
+	if p.Longest <= 0 {
+		p.Longest = 5 * time.Second
+	}
+	if p.Deadline <= 0 {
+		p.Deadline = 2 * time.Minute
+	}
+	if p.Sends <= 0 {
+		p.Sends = 3
+	}
+	if p.Asks <= 0 {
+		p.Asks = 3
+	}
+	p.Longest = max(p.Longest, p.First)
+	return p
+}
+
+// Bridge plays one role of a protocol by calling a REST service, as a mapping says. It is an agent like any other: what
+// its adapter observes becomes requests, and what the responses say becomes an attempt.
+type Bridge struct {
+	mapping  *Mapping
+	rules    *enactment.Rules
+	options  Options
+	base     string
+	settings map[string]any
+	log      *slog.Logger
+	adapter  *adapter.Adapter
+	locks    locks
+
+	mu sync.Mutex
+	// given are the instances that this process has given up on, so that an offer does not start them at once again.
+	given map[string]bool
+}
+
+// New makes a bridge that plays the mapping's role on an executor. Nothing happens before [Bridge.Run].
+func New(rules *enactment.Rules, executor adapter.Executor, mapping *Mapping, options Options) (*Bridge, error) {
+	if rules == nil || mapping == nil {
+		return nil, errors.New("bridge: rules and a mapping are needed")
+	}
+	if rules.Protocol().Name() != mapping.protocol {
+		return nil, fmt.Errorf("bridge: the mapping is of %s, the rules are of %s", mapping.protocol, rules.Protocol().Name())
+	}
+	base, err := url.Parse(options.BaseURL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
+		return nil, fmt.Errorf("bridge: the base URL %q is not one of http or https", options.BaseURL)
+	}
+	b := &Bridge{
+		mapping: mapping, rules: rules, options: options,
+		base: strings.TrimRight(options.BaseURL, "/"), settings: make(map[string]any), given: make(map[string]bool),
+	}
+	for _, name := range mapping.settings {
+		value, ok := options.Settings[name]
+		if !ok {
+			return nil, fmt.Errorf("bridge: the mapping needs the setting %q", name)
+		}
+		if b.settings[name], err = plain(value); err != nil {
+			return nil, fmt.Errorf("bridge: setting %s: %w", name, err)
+		}
+	}
+	b.options.Patience = options.Patience.orDefault()
+	if b.options.Journal == nil {
+		b.options.Journal = &MemoryJournal{}
+	}
+	if b.options.Caller == nil {
+		b.options.Caller = NewHTTPCaller(nil, 0, 0)
+	}
+	if b.log = options.Logger; b.log == nil {
+		b.log = slog.Default()
+	}
+	b.log = b.log.With("protocol", mapping.protocol, "role", mapping.role)
+	if err := b.join(executor); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *Bridge) join(executor adapter.Executor) (err error) {
+	options := append([]adapter.Option{adapter.WithLogger(b.log)}, b.options.Adapter...)
+	if b.adapter, err = adapter.New(b.rules, b.mapping.role, executor, options...); err != nil {
+		return fmt.Errorf("bridge: %w", err)
+	}
+	offered := make(map[string]bool)
+	for _, action := range b.mapping.order {
+		b.adapter.OnObservation(action, func(ctx context.Context, o adapter.Observation) error {
+			return b.settle(ctx, o.Enactment, true)
+		})
+		b.mapping.actions[action].eachAnswer(func(_ int, a *answer) {
+			if a.kind != attempt || offered[a.attempt] {
+				return
+			}
+			offered[a.attempt] = true
+			// What is enabled is offered anew after a restart; so an answer that stayed unknown is taken up then.
+			b.adapter.OnEnabled(a.attempt, func(ctx context.Context, f *adapter.FeasibleAction) error {
+				return b.settle(ctx, f.Enactment, false)
+			})
+		})
+	}
+	return nil
+}
+
+// Adapter is the adapter that plays the role.
+func (b *Bridge) Adapter() *adapter.Adapter { return b.adapter }
+
+// Run plays the role until the context ends; see [adapter.Adapter.Run]. It may be called once. A call that is under way
+// when the context ends is broken off, and its fate is found out at the next start with the same journal.
+func (b *Bridge) Run(ctx context.Context) error { return b.adapter.Run(ctx) }
+
+// Settle takes up again what is unknown in an enactment, as an operator may ask. It blocks until that is settled or
+// stays unknown, of which OnUnknown is told as before. The error is [ErrNotHeld] if the bridge knows of nothing that it
+// could still answer in the enactment, or what kept it from trying.
+func (b *Bridge) Settle(ctx context.Context, key enactment.Key) error {
+	for f := range b.adapter.Enabled(ctx) {
+		if f.Enactment.Key() == key {
+			return b.settle(ctx, f.Enactment, true)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return ErrNotHeld
+}
+
+// ErrNotHeld says that there is nothing in the enactment that the bridge could still answer.
+var ErrNotHeld = errors.New("bridge: nothing to answer in the enactment")
+
+// settle answers, in order, what has been observed in an enactment and is not answered yet. An observation whose answer
+// is unknown holds up those after it: one request at a time is under way in an enactment.
+func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) error {
+	unlock, err := b.locks.lock(ctx, e.Key())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var waitsFor *run
+	for instance := range e.Instances() {
+		plan, mapped := b.mapping.actions[instance.Action]
+		if !mapped || instance.Role == b.mapping.role {
+			continue
+		}
+		r, err := b.resume(ctx, plan, e, instance)
+		if err != nil {
+			return err
+		}
+		if r.finished {
+			continue
+		}
+		if waitsFor != nil {
+			b.unknown(ctx, r, fmt.Sprintf("not tried, since step %s of %s before it is unknown",
+				waitsFor.stepName(), waitsFor.plan.action))
+			continue
+		}
+		if !again && b.gaveUp(r) {
+			waitsFor = r
+			continue
+		}
+		err = r.answer(ctx)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return fmt.Errorf("bridge: %s: %w", instance.Action, context.Cause(ctx))
+		default:
+			b.giveUp(r)
+			var unclear *unclearError
+			if !errors.As(err, &unclear) {
+				return err
+			}
+			waitsFor = r
+		}
+	}
+	return nil
+}
+
+func (b *Bridge) gaveUp(r *run) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.given[string(r.key)+r.instance]
+}
+
+func (b *Bridge) giveUp(r *run) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.given[string(r.key)+r.instance] = true
+}
+
+// unknown tells of an observation that is not answered.
+func (b *Bridge) unknown(ctx context.Context, r *run, detail string) {
+	u := Unsettled{Enactment: r.key, Action: r.plan.action, Step: r.stepName(), Key: r.idempotency, Detail: detail}
+	b.log.WarnContext(ctx, "outcome of a call unknown",
+		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key", u.Key, "detail", u.Detail)
+	if b.options.OnUnknown != nil {
+		b.options.OnUnknown(u)
+	}
+}
+
+func (b *Bridge) diverged(ctx context.Context, d Divergence) {
+	attempted := ""
+	if d.Attempt != nil {
+		attempted = d.Attempt.Action
+	}
+	b.log.ErrorContext(ctx, "the remote party and the protocol have diverged",
+		"enactment", d.Enactment, "action", d.Action, "step", d.Step, "attempted", attempted, "detail", d.Detail)
+	if b.options.OnDiverged != nil {
+		b.options.OnDiverged(d)
+	}
+}
+
+// locks has a lock for each enactment that somebody is in.
+type locks struct {
+	mu   sync.Mutex
+	held map[enactment.Key]*heldLock
+}
+
+type heldLock struct {
+	free  chan struct{} // has one token
+	users int
+}
+
+func (l *locks) lock(ctx context.Context, key enactment.Key) (unlock func(), err error) {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = make(map[enactment.Key]*heldLock)
+	}
+	h := l.held[key]
+	if h == nil {
+		h = &heldLock{free: make(chan struct{}, 1)}
+		h.free <- struct{}{}
+		l.held[key] = h
+	}
+	h.users++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if h.users--; h.users == 0 {
+			delete(l.held, key)
+		}
+	}
+	select {
+	case <-h.free:
+		return func() { h.free <- struct{}{}; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, context.Cause(ctx)
+	}
+}

@@ -1,0 +1,426 @@
+package bridge
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/langshaw"
+)
+
+// checker holds a mapping against the protocol.
+type checker struct {
+	*reader
+	mapping  *Mapping
+	rules    *enactment.Rules
+	protocol *langshaw.Protocol
+	kept     map[string]bool
+}
+
+func (r *reader) check(m *Mapping, root *yaml.Node, rules *enactment.Rules) {
+	c := &checker{reader: r, mapping: m, rules: rules, protocol: rules.Protocol(), kept: make(map[string]bool)}
+	switch {
+	case m.protocol == "":
+		r.fault(root, "a mapping needs the name of its protocol")
+	case m.protocol != c.protocol.Name():
+		r.fault(root, "the mapping is of protocol %s, not of %s", m.protocol, c.protocol.Name())
+	}
+	switch {
+	case m.role == "":
+		r.fault(root, "a mapping needs the role that it plays")
+		return
+	case !c.protocol.HasRole(m.role):
+		r.fault(root, "%s has no role %q", c.protocol.Name(), m.role)
+		return
+	case len(m.actions) == 0:
+		r.fault(root, "a mapping needs actions")
+	}
+	for _, p := range m.actions {
+		p.eachAnswer(func(_ int, a *answer) {
+			for _, kept := range a.keep {
+				c.kept[kept.name] = true
+			}
+		})
+	}
+	for _, header := range m.headers {
+		c.paths(header.value, roots(rootSettings, rootExchange), flow{}, "headers")
+	}
+	for _, name := range m.order {
+		c.plan(m.actions[name])
+	}
+}
+
+// eachAnswer visits every answer of a plan with the index of its step.
+func (p *plan) eachAnswer(visit func(at int, a *answer)) {
+	for at, s := range p.steps {
+		for _, choose := range s.choose {
+			if choose.none != nil {
+				visit(at, choose.none)
+			}
+		}
+		for _, a := range s.answers {
+			visit(at, a)
+		}
+		if s.status != nil {
+			for _, a := range s.status.answers {
+				visit(at, a)
+			}
+		}
+	}
+}
+
+// plan checks one observed action.
+func (c *checker) plan(p *plan) {
+	where := c.places[p.action]
+	action, ok := c.protocol.Action(p.action)
+	if !ok {
+		c.faultAt(where, "%s has no action %q", c.protocol.Name(), p.action)
+		return
+	}
+	if action.Role() == c.mapping.role {
+		c.faultAt(where, "%s is an action of %s itself: a bridge answers what other roles do", p.action, c.mapping.role)
+		return
+	}
+	o, sees := c.observe(action)
+	if !sees {
+		c.faultAt(where, "%s never sees %s", c.mapping.role, p.action)
+		return
+	}
+	c.steps(p, o)
+}
+
+// observed is an action as the bridge's role sees it.
+type observed struct {
+	action  *langshaw.Action
+	visible map[string]bool
+	// before are the actions that have happened when this one has.
+	before map[string]bool
+}
+
+func (c *checker) observe(action *langshaw.Action) (observed, bool) {
+	values := make(enactment.Values)
+	for name := range action.Attributes() {
+		if attribute, ok := c.protocol.Attribute(name); ok && !attribute.IsAction() {
+			values[name] = enactment.MustValue("any")
+		}
+	}
+	o := observed{action: action, visible: make(map[string]bool), before: make(map[string]bool)}
+	instance, err := c.rules.NewInstance(enactment.Identity{Role: action.Role()}, action.Name(), "", values, nil)
+	if err != nil {
+		return o, false
+	}
+	seen, sees := c.rules.Project(c.mapping.role, instance)
+	for name := range seen.Values() {
+		o.visible[name] = true
+	}
+	c.precede(action, o.before)
+	return o, sees
+}
+
+func (c *checker) precede(action *langshaw.Action, before map[string]bool) {
+	before[action.Name()] = true
+	for name := range action.Attributes() {
+		if earlier, ok := c.protocol.Action(name); ok && !before[name] {
+			c.precede(earlier, before)
+		}
+	}
+}
+
+// flow is what is known of the variables at one point of a plan.
+type flow struct {
+	reached bool
+	// always are bound on every way here, ever on some way.
+	always, ever map[string]bool
+	observed     observed
+	tainted      map[string]bool // secret, here
+	foreign      map[string]bool // secret, of another step
+}
+
+func (f flow) with(names ...string) flow {
+	f.always, f.ever = maps.Clone(f.always), maps.Clone(f.ever)
+	for _, name := range names {
+		f.always[name], f.ever[name] = true, true
+	}
+	return f
+}
+
+func (f *flow) join(g flow) {
+	if !f.reached {
+		*f = g.with()
+		f.reached = true
+		return
+	}
+	maps.DeleteFunc(f.always, func(name string, _ bool) bool { return !g.always[name] })
+	maps.Copy(f.ever, g.ever)
+}
+
+func (c *checker) steps(p *plan, o observed) {
+	at := make([]flow, len(p.steps))
+	start := flow{always: map[string]bool{}, ever: map[string]bool{}, observed: o}
+	if len(at) > 0 {
+		at[0].join(start)
+	}
+	foreign := make(map[string]bool)
+	for i, s := range p.steps {
+		in := at[i]
+		if !in.reached {
+			c.faultAt(s.where, "step %s of %s is never reached", s.name, p.action)
+			in = start
+		}
+		in.tainted, in.foreign = make(map[string]bool), maps.Clone(foreign)
+		leave := func(a *answer, out flow) { c.leave(p, i, at, a, out) }
+		if s.when != nil {
+			c.conditions(s.when, roots(rootObserved, rootHappened, rootBound, rootKept, rootSettings), in, s.name)
+			c.follow(p, i, at, in, s.where, "may be skipped")
+		}
+		c.step(p, s, in, leave)
+		maps.Copy(foreign, in.tainted)
+		maps.Copy(p.tainted, in.tainted)
+	}
+}
+
+// follow goes on with the step after the i-th.
+func (c *checker) follow(p *plan, i int, at []flow, out flow, where place, why string) {
+	if i+1 == len(p.steps) {
+		c.faultAt(where, "step %s of %s %s, and no step follows", p.steps[i].name, p.action, why)
+		return
+	}
+	at[i+1].join(out)
+}
+
+func (c *checker) leave(p *plan, i int, at []flow, a *answer, out flow) {
+	switch a.kind {
+	case goOn:
+		c.follow(p, i, at, out, a.where, "has an answer that goes on")
+	case goTo:
+		target, ok := p.step(a.next)
+		switch {
+		case !ok:
+			c.faultAt(a.where, "%s has no step %q", p.action, a.next)
+		case target <= i:
+			c.faultAt(a.where, "next: %s goes back: steps go forward only, so that they come to an end", a.next)
+		default:
+			at[target].join(out)
+		}
+	case ask:
+		if s := p.steps[i]; s.status == nil && !s.retry && (s.request == nil || !s.request.safe()) {
+			c.faultAt(a.where, "ask: step %s has neither a status query nor retry: same-key", s.name)
+		}
+	case resend:
+		if s := p.steps[i]; !s.retry && (s.request == nil || !s.request.safe()) {
+			c.faultAt(a.where, "resend: step %s does not say retry: same-key", s.name)
+		}
+	case attempt, diverged, nothing:
+	}
+}
+
+func (c *checker) step(p *plan, s *step, in flow, leave func(*answer, flow)) {
+	before := []string{rootObserved, rootHappened, rootBound, rootKept, rootSettings}
+	for _, choose := range s.choose {
+		if choose.with != nil {
+			if c.paths(choose.with, roots(before...), in, s.name) {
+				in.tainted[choose.bind] = true
+			}
+		}
+		if choose.none != nil {
+			c.answer(p, s, choose.none, roots(append(before, rootNone)...), in, leave)
+		}
+		tainted := in.tainted
+		in = in.with(choose.bind)
+		in.tainted = tainted
+	}
+	after := append(before, rootExchange)
+	if s.request != nil {
+		c.call(s.request, before, in, s.name)
+		after = append(after, rootResponse)
+	}
+	for _, a := range s.answers {
+		if s.request == nil && len(a.on) > 0 {
+			c.faultAt(a.where, "step %s has no request, so there is no status to go by", s.name)
+		}
+		c.answer(p, s, a, roots(after...), in, leave)
+	}
+	if s.status != nil {
+		c.call(s.status.request, before, in, s.name)
+		for _, a := range s.status.answers {
+			c.answer(p, s, a, roots(append(after, rootStatus)...), in, leave)
+		}
+	}
+}
+
+func (c *checker) call(request *call, before []string, in flow, step string) {
+	withKey := roots(append(before, rootExchange)...)
+	c.paths(request.path, roots(before...), in, step)
+	for _, header := range request.headers {
+		c.paths(header.value, withKey, in, step)
+	}
+	if request.body != nil {
+		c.paths(request.body, roots(before...), in, step)
+	}
+}
+
+func (c *checker) answer(p *plan, s *step, a *answer, allowed map[string]bool, in flow, leave func(*answer, flow)) {
+	if a.when != nil {
+		c.conditions(a.when, allowed, in, s.name)
+	}
+	out := in
+	// What an answer binds is seen by what the same answer keeps and attempts.
+	for _, bound := range a.bind {
+		c.plainly(bound, a, allowed, in, s.name)
+		out = out.with(bound.name)
+	}
+	for _, kept := range a.keep {
+		c.plainly(kept, a, allowed, out, s.name)
+	}
+	if a.kind == attempt {
+		for _, value := range a.values {
+			c.plainly(value, a, allowed, out, s.name)
+		}
+		c.attempted(a, in.observed)
+	}
+	leave(a, out)
+}
+
+// plainly checks a value that is written down and told to others, and so must not be made of a secret.
+func (c *checker) plainly(m member, a *answer, allowed map[string]bool, in flow, step string) {
+	if c.paths(m.value, allowed, in, step) {
+		c.faultAt(a.where, "%s is made of a secret, and would be written down or told to others", m.name)
+	}
+}
+
+func roots(names ...string) map[string]bool {
+	allowed := map[string]bool{rootEach: true}
+	for _, name := range names {
+		allowed[name] = true
+	}
+	return allowed
+}
+
+// paths checks the paths of a template, and tells whether it gives something made of a secret.
+func (c *checker) paths(t template, allowed map[string]bool, in flow, step string) (tainted bool) {
+	t.walk(func(p *path, optional bool) {
+		for i, r := range p.references {
+			c.reference(r, c.places[p], allowed, in, step, optional || i > 0)
+		}
+		tainted = tainted || c.secret(p.references[0], in)
+	})
+	return tainted
+}
+
+func (c *checker) secret(r reference, in flow) bool {
+	return r.root == rootObserved && c.rules.Secret(r.name) || r.root == rootBound && in.tainted[r.name]
+}
+
+func (c *checker) conditions(condition *condition, allowed map[string]bool, in flow, step string) {
+	for _, r := range condition.references {
+		c.reference(r, c.places[condition], allowed, in, step, true)
+	}
+}
+
+func (c *checker) reference(r reference, where place, allowed map[string]bool, in flow, step string, optional bool) {
+	if !allowed[r.root] {
+		c.faultAt(where, "$.%s is not known here, in %s", r.root, step)
+		return
+	}
+	switch r.root {
+	case rootObserved:
+		switch {
+		case !slices.Contains(slices.Collect(in.observed.action.Attributes()), r.name):
+			c.faultAt(where, "%s carries no %q", in.observed.action.Name(), r.name)
+		case !in.observed.visible[r.name]:
+			c.faultAt(where, "%s does not see the %s of %s", c.mapping.role, r.name, in.observed.action.Name())
+		}
+	case rootHappened:
+		if _, ok := c.protocol.Action(r.name); !ok {
+			c.faultAt(where, "%s has no action %q", c.protocol.Name(), r.name)
+		}
+	case rootBound:
+		switch {
+		case in.foreign[r.name] && !in.tainted[r.name]:
+			c.faultAt(where, "%s was made of a secret in another step and is not kept: choose it again in %s", r.name, step)
+		case !in.ever[r.name]:
+			c.faultAt(where, "no step before binds %q", r.name)
+		case !in.always[r.name] && !optional:
+			c.faultAt(where, "%q is not bound on every way to %s", r.name, step)
+		}
+	case rootKept:
+		if !c.kept[r.name] {
+			c.faultAt(where, "nothing keeps %q", r.name)
+		}
+	case rootSettings:
+		if !slices.Contains(c.mapping.settings, r.name) {
+			c.faultAt(where, "%q is none of the settings", r.name)
+		}
+	case rootExchange:
+		if !slices.Contains([]string{"key", "request", "sends"}, r.name) {
+			c.faultAt(where, "an exchange has key, request and sends, not %q", r.name)
+		}
+	}
+}
+
+// attempted checks the action that an answer attempts.
+func (c *checker) attempted(a *answer, o observed) {
+	action, ok := c.protocol.Action(a.attempt)
+	switch {
+	case a.attempt == "":
+		return
+	case !ok:
+		c.faultAt(a.where, "%s has no action %q", c.protocol.Name(), a.attempt)
+		return
+	case action.Role() != c.mapping.role:
+		c.faultAt(a.where, "%s is an action of %s, not of %s", a.attempt, action.Role(), c.mapping.role)
+		return
+	}
+	given := make(map[string]bool)
+	for _, m := range a.values {
+		given[m.name] = true
+		attribute, known := c.protocol.Attribute(m.name)
+		switch {
+		case !known || !action.Carries(m.name):
+			c.faultAt(a.where, "%s carries no %q", a.attempt, m.name)
+		case attribute.IsAction():
+			c.faultAt(a.where, "%s is an action, which has no value", m.name)
+		case o.visible[m.name]:
+			c.faultAt(a.where, "%s is known from %s already: leave it out", m.name, o.action.Name())
+		case !attribute.MayBind(c.mapping.role):
+			c.faultAt(a.where, "%s has no sayso over %s", c.mapping.role, m.name)
+		case c.rules.Secret(m.name):
+			c.faultAt(a.where, "%s is a secret, which a bridge cannot keep and so cannot attempt again after a restart", m.name)
+		}
+	}
+	before := maps.Clone(o.before)
+	c.precede(action, before)
+	delete(before, action.Name())
+	var missing []string
+	for name := range action.Attributes() {
+		if !given[name] && !o.visible[name] && c.open(name, before) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		c.faultAt(a.where, "missing binding: %s needs %s", a.attempt, strings.Join(missing, ", "))
+	}
+}
+
+// open tells whether the role must give a value for an attribute: a key always, another when the role may bind it and
+// nothing that has happened before carries it.
+func (c *checker) open(name string, before map[string]bool) bool {
+	attribute, ok := c.protocol.Attribute(name)
+	switch {
+	case !ok || attribute.IsAction():
+		return false
+	case attribute.IsKey():
+		return true
+	case !attribute.MayBind(c.mapping.role):
+		return false
+	}
+	for carrier := range attribute.Carriers() {
+		if before[carrier.Name()] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,444 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// run is the answering of one observed instance: what the journal tells of it, and what has been learnt since.
+type run struct {
+	bridge   *Bridge
+	plan     *plan
+	key      enactment.Key
+	instance string
+	observed enactment.Instance
+	scrub    *scrubber
+
+	at       int    // the step
+	open     *Entry // of that step, if its request may have left
+	pending  *Answer
+	resumed  bool // pending may have been attempted before
+	finished bool
+
+	world       map[string]any
+	bound       map[string]any
+	kept        map[string]any
+	idempotency string
+	lastStep    string
+}
+
+// unclearError says that an observation stays unanswered since nobody knows what became of a call.
+type unclearError struct{ detail string }
+
+func (e *unclearError) Error() string { return "bridge: outcome unknown: " + e.detail }
+
+// resume reads from the journal how far the answer to an instance has come.
+func (b *Bridge) resume(ctx context.Context, plan *plan, e adapter.Enactment, instance enactment.Instance) (*run, error) {
+	r := &run{
+		bridge: b, plan: plan, key: e.Key(), observed: instance,
+		bound: make(map[string]any), kept: make(map[string]any), lastStep: plan.steps[0].name,
+	}
+	var err error
+	if r.instance, err = b.instanceName(instance); err != nil {
+		return nil, err
+	}
+	if r.scrub, err = newScrubber(b.rules, instance); err != nil {
+		return nil, err
+	}
+	entries, err := b.options.Journal.Load(ctx, r.key)
+	if err != nil {
+		return nil, fmt.Errorf("bridge: load journal: %w", err)
+	}
+	happened := make(map[string]any)
+	for i := range e.Instances() {
+		happened[i.Action] = true
+	}
+	for i := range entries {
+		if err := r.replay(&entries[i], happened); err != nil {
+			return nil, err
+		}
+	}
+	observed := make(map[string]any)
+	for name, value := range instance.Values() {
+		if observed[name], err = decoded(value); err != nil {
+			return nil, err
+		}
+	}
+	r.world = map[string]any{
+		rootObserved: observed, rootHappened: happened, rootBound: r.bound, rootKept: r.kept, rootSettings: b.settings,
+	}
+	return r, nil
+}
+
+// instanceName tells an instance from the others in its enactment: by its action and the keys that are not the
+// enactment's.
+func (b *Bridge) instanceName(instance enactment.Instance) (string, error) {
+	action, ok := b.rules.Protocol().Action(instance.Action)
+	if !ok {
+		return "", fmt.Errorf("bridge: no action %s", instance.Action)
+	}
+	root := slices.Collect(b.rules.Protocol().RootKey())
+	keys := make(enactment.Values)
+	for key := range action.Keys() {
+		if value, visible := instance.Value(key); visible && !slices.Contains(root, key) {
+			keys[key] = value
+		}
+	}
+	if len(keys) == 0 {
+		return instance.Action, nil
+	}
+	text, err := encodeJSON(keys)
+	return instance.Action + string(text), err
+}
+
+func (r *run) replay(e *Entry, happened map[string]any) error {
+	if err := decodeInto(r.kept, e.Kept); err != nil {
+		return err
+	}
+	if e.Kind == EntryAnswered && e.Attempt != nil {
+		happened[e.Attempt.Action] = true
+	}
+	if e.Instance != r.instance {
+		return nil
+	}
+	r.lastStep = e.Step
+	switch e.Kind {
+	case EntryOpen:
+		at, ok := r.plan.step(e.Step)
+		if !ok {
+			return fmt.Errorf("bridge: the journal speaks of a step %s of %s, which the mapping has not", e.Step, r.plan.action)
+		}
+		r.at, r.open, r.idempotency = at, e, e.Key
+		return decodeInto(r.bound, e.Bound)
+	case EntryKnown:
+		r.open = nil
+		if err := decodeInto(r.bound, e.Bound); err != nil {
+			return err
+		}
+		switch {
+		case e.Attempt != nil:
+			r.pending, r.resumed = e.Attempt, true
+		case e.Next != "":
+			at, ok := r.plan.step(e.Next)
+			if !ok {
+				return fmt.Errorf("bridge: the journal speaks of a step %s of %s, which the mapping has not", e.Next, r.plan.action)
+			}
+			r.at = at
+		default:
+			r.finished = true
+		}
+	case EntryAnswered, EntryDiverged:
+		r.pending, r.finished = nil, true
+	case EntryUnknown:
+	}
+	return nil
+}
+
+func decodeInto(into map[string]any, values enactment.Values) (err error) {
+	for name, value := range values {
+		if into[name], err = decoded(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func decoded(value enactment.Value) (any, error) {
+	var plain any
+	err := value.Decode(&plain)
+	return plain, err
+}
+
+func (r *run) stepName() string {
+	if r.at < len(r.plan.steps) {
+		return r.plan.steps[r.at].name
+	}
+	return r.lastStep
+}
+
+func (r *run) scene() *scene {
+	return &scene{world: r.world, secret: func(ref reference) bool {
+		return ref.root == rootObserved && r.bridge.rules.Secret(ref.name) || ref.root == rootBound && r.plan.tainted[ref.name]
+	}}
+}
+
+// answer takes the steps that are left and attempts what they say. The error is an [*unclearError] if nobody knows what
+// became of a call; that has been told already.
+func (r *run) answer(ctx context.Context) error {
+	for !r.finished {
+		if r.pending != nil {
+			return r.attempt(ctx)
+		}
+		s := r.plan.steps[r.at]
+		if r.open == nil && !s.when.holds(r.world) {
+			r.at++ // Load has seen to it that a step follows.
+			continue
+		}
+		err := r.step(ctx, s)
+		for _, root := range []string{rootResponse, rootStatus, rootExchange, rootNone} {
+			delete(r.world, root)
+		}
+		if err == nil {
+			continue
+		}
+		var unclear *unclearError
+		if ctx.Err() != nil || !errors.As(err, &unclear) {
+			return err
+		}
+		unclear.detail = r.scrub.text(unclear.detail, true)
+		if err := r.append(ctx, Entry{Kind: EntryUnknown, Step: s.name, Key: r.idempotency, Detail: unclear.detail}); err != nil {
+			return err
+		}
+		r.bridge.unknown(ctx, r, unclear.detail)
+		return err
+	}
+	return nil
+}
+
+func unclear(format string, arguments ...any) error {
+	return &unclearError{fmt.Sprintf(format, arguments...)}
+}
+
+func (r *run) append(ctx context.Context, e Entry) error {
+	e.Enactment, e.Instance, e.At = r.key, r.instance, time.Now().UTC()
+	return r.bridge.options.Journal.Append(ctx, e)
+}
+
+func (r *run) step(ctx context.Context, s *step) error {
+	chosen := make(enactment.Values)
+	for _, c := range s.choose {
+		if r.open != nil && !r.plan.tainted[c.bind] {
+			continue // It was chosen before, and written down.
+		}
+		a, err := r.choose(ctx, c, chosen)
+		if err != nil {
+			return err
+		}
+		if a != nil {
+			return r.conclude(ctx, s, a, 0, chosen)
+		}
+	}
+	if s.request == nil {
+		for _, a := range s.answers {
+			if a.when.holds(r.world) {
+				return r.conclude(ctx, s, a, 0, chosen)
+			}
+		}
+		return unclear("step %s has no answer for what is", s.name)
+	}
+	x := &exchange{run: r, step: s}
+	if err := x.prepare(ctx, chosen); err != nil {
+		return err
+	}
+	a, status, err := x.settle(ctx)
+	if err != nil {
+		return err
+	}
+	return r.conclude(ctx, s, a, status, nil)
+}
+
+// choose asks a hook. It gives an answer only if the hook found nothing to choose.
+func (r *run) choose(ctx context.Context, c *choose, chosen enactment.Values) (*answer, error) {
+	var input any
+	if c.with != nil {
+		with, err := c.with.render(r.scene())
+		if err != nil {
+			return nil, unclear("input of %s: %v", c.hook, err)
+		}
+		input = with.value
+	}
+	result, err := c.call(ctx, input)
+	if none, ok := asNoChoice(err); ok && c.none != nil {
+		reason, err := plain(none.Reason)
+		if err != nil {
+			return nil, unclear("%s gave a reason that is no JSON", c.hook)
+		}
+		r.world[rootNone] = reason
+		return c.none, nil
+	}
+	if err != nil {
+		return nil, unclear("%s could not choose: %v", c.hook, err)
+	}
+	value, err := plain(result)
+	if err != nil {
+		return nil, unclear("%s chose something that is no JSON", c.hook)
+	}
+	if r.plan.tainted[c.bind] {
+		r.bound[c.bind] = value
+		return nil, nil
+	}
+	// What is bound is what is written down, so that a request is rendered the same after a restart.
+	if chosen[c.bind], err = r.written(value); err != nil {
+		return nil, err
+	}
+	r.bound[c.bind], err = decoded(chosen[c.bind])
+	return nil, err
+}
+
+// written is a value as it is written down and told to others: without what it quotes of a secret.
+func (r *run) written(value any) (enactment.Value, error) {
+	text, err := encodeJSON(r.scrub.value(value, false))
+	if err != nil {
+		return enactment.Value{}, err
+	}
+	return enactment.ValueOf(json.RawMessage(text))
+}
+
+// render evaluates what an answer binds, keeps and attempts.
+func (r *run) render(members []member) (enactment.Values, map[string]any, error) {
+	values, plain := make(enactment.Values), make(map[string]any)
+	for _, m := range members {
+		result, err := m.value.render(r.scene())
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		if result.absent {
+			continue
+		}
+		if values[m.name], err = r.written(result.value); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
+		}
+		if plain[m.name], err = decoded(values[m.name]); err != nil {
+			return nil, nil, err
+		}
+	}
+	return values, plain, nil
+}
+
+// bind evaluates what an answer binds. Its error means that the response does not have what the mapping expects.
+func (r *run) bind(a *answer) (entry Entry, err error) {
+	var bound, kept map[string]any
+	if entry.Bound, bound, err = r.render(a.bind); err != nil {
+		return entry, err
+	}
+	before := maps.Clone(r.bound)
+	maps.Copy(r.bound, bound)
+	defer func() {
+		if err != nil { // Another answer may be taken yet.
+			clear(r.bound)
+			maps.Copy(r.bound, before)
+		}
+	}()
+	if entry.Kept, kept, err = r.render(a.keep); err != nil {
+		return entry, err
+	}
+	if a.kind == attempt {
+		values, _, err := r.render(a.values)
+		if err != nil {
+			return entry, err
+		}
+		if entry.Attempt, err = r.answerWith(a, values); err != nil {
+			return entry, err
+		}
+	}
+	maps.Copy(r.kept, kept)
+	return entry, nil
+}
+
+// answerWith adds the keys that the attempted action shares with the observed one.
+func (r *run) answerWith(a *answer, values enactment.Values) (*Answer, error) {
+	action, ok := r.bridge.rules.Protocol().Action(a.attempt)
+	if !ok {
+		return nil, fmt.Errorf("no action %s", a.attempt)
+	}
+	for key := range action.Keys() {
+		if value, visible := r.observed.Value(key); visible {
+			values[key] = value
+		}
+	}
+	return &Answer{ID: uuid.NewString(), Action: a.attempt, Values: values}, nil
+}
+
+// conclude writes down how a step ended, with what was chosen in it and not written down yet, and goes on.
+func (r *run) conclude(ctx context.Context, s *step, a *answer, status int, chosen enactment.Values) error {
+	entry, err := r.bind(a)
+	if err != nil {
+		return unclear("answer of step %s: %v", s.name, err)
+	}
+	for name, value := range chosen {
+		if _, bound := entry.Bound[name]; !bound {
+			entry.Bound[name] = value
+		}
+	}
+	entry.Kind, entry.Step, entry.Status, entry.Detail = EntryKnown, s.name, status, a.detail
+	entry.Key = r.idempotency
+	next := r.at + 1
+	if a.kind == goTo {
+		next, _ = r.plan.step(a.next)
+	}
+	switch a.kind {
+	case goOn, goTo:
+		entry.Next = r.plan.steps[next].name
+	case diverged:
+		entry.Kind = EntryDiverged
+	case attempt, nothing, ask, resend:
+	}
+	if err := r.append(ctx, entry); err != nil {
+		return err
+	}
+	r.open, r.idempotency, r.lastStep = nil, "", s.name
+	switch a.kind {
+	case goOn, goTo:
+		r.at = next
+	case attempt:
+		r.pending = entry.Attempt
+	case diverged:
+		r.finished = true
+		r.bridge.diverged(ctx, Divergence{Enactment: r.key, Action: r.plan.action, Step: s.name, Detail: a.detail})
+	case nothing, ask, resend:
+		r.finished = true
+		r.bridge.log.InfoContext(ctx, "nothing to answer",
+			"enactment", r.key, "action", r.plan.action, "step", s.name, "detail", a.detail)
+	}
+	return nil
+}
+
+// attempt attempts the answer.
+func (r *run) attempt(ctx context.Context) error {
+	answer, step := r.pending, r.lastStep
+	values := make(adapter.Values, len(answer.Values))
+	for name, value := range answer.Values {
+		values[name] = value
+	}
+	err := r.bridge.adapter.Attempt(ctx, answer.Action, values, adapter.WithAttemptID(answer.ID)).Err(ctx)
+	var rejection *enactment.Rejection
+	switch {
+	case err == nil:
+		r.finished = true
+		return r.append(ctx, Entry{Kind: EntryAnswered, Step: step, Attempt: &Answer{ID: answer.ID, Action: answer.Action}})
+	case !errors.As(err, &rejection):
+		return fmt.Errorf("bridge: attempt %s: %w", answer.Action, err)
+	case r.resumed && rejection.Code == enactment.AlreadyHappened:
+		// The executor has forgotten the attempt that was made before the restart, but it is what happened.
+		r.finished = true
+		return r.append(ctx, Entry{Kind: EntryAnswered, Step: step, Attempt: &Answer{ID: answer.ID, Action: answer.Action}})
+	}
+	r.finished = true
+	detail := fmt.Sprintf("%s was refused: %v", answer.Action, rejection)
+	if err := r.append(ctx, Entry{Kind: EntryDiverged, Step: step, Attempt: answer, Detail: detail}); err != nil {
+		return err
+	}
+	r.bridge.diverged(ctx, Divergence{
+		Enactment: r.key, Action: r.plan.action, Step: step, Attempt: answer, Rejection: rejection, Detail: detail,
+	})
+	return nil
+}
+
+func digest(method, url string, body []byte) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s\n", method, url)
+	sum.Write(body)
+	return hex.EncodeToString(sum.Sum(nil))
+}

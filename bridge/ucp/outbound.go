@@ -1,0 +1,140 @@
+package ucp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/protocols"
+)
+
+const outboundMapping = "simple-ucp.outbound.yaml"
+
+// DefaultProfile is the URL of the platform's profile where [OutboundOptions] names none. Nobody answers there: a shop
+// that asks learns nothing of webhooks or capabilities.
+const DefaultProfile = "https://platform.invalid/profile.json"
+
+// OutboundOptions configure an [Outbound]. Every field may be left out.
+type OutboundOptions struct {
+	// Client sends the requests; by default one of its own, which gives connections back before the sample shops close
+	// them. Redirects are not followed, whatever it says.
+	Client *http.Client
+	// Caller sends the requests instead of Client, for a policy of one's own.
+	Caller bridge.Caller
+	// Journal remembers what was sent; by default it lasts as long as the process.
+	Journal bridge.Journal
+	// Choices decide what the Platform leaves open.
+	Choices Choices
+	// Audit is told of every call, OnUnknown of every request whose fate is unknown, OnDiverged of every divergence
+	// between shop and protocol. See [bridge.Options].
+	Audit      func(bridge.Call)
+	OnUnknown  func(bridge.Unsettled)
+	OnDiverged func(bridge.Divergence)
+	// Logger is slog.Default() if nil.
+	Logger *slog.Logger
+	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks.
+	Profile string
+	// Currency is the one to buy in, an ISO 4217 code; by default USD.
+	Currency string
+	// Mapping is the text of a mapping to use instead of the one that ships with the engine, and MappingName its name
+	// in errors.
+	Mapping     []byte
+	MappingName string
+	// Timeout is for one call, MaxResponse for one body, in bytes; by default those of the package bridge.
+	Timeout     time.Duration
+	MaxResponse int64
+	// Patience says how unclear calls are followed up.
+	Patience bridge.Patience
+	// Adapter are further options of the adapter that plays the Business.
+	Adapter []adapter.Option
+}
+
+// Outbound plays the role Business of the protocol SimpleUCP on behalf of a remote shop.
+type Outbound struct {
+	bridge   *bridge.Bridge
+	business *Business
+	idle     func()
+}
+
+// NewOutbound makes a bridge to a shop that [Discover] has found. Nothing happens before [Outbound.Run]. The error is
+// [bridge.Faults] if the rules are of a protocol that the mapping does not fit.
+func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Business, options OutboundOptions) (*Outbound, error) {
+	if rules == nil || business == nil {
+		return nil, errors.New("ucp: outbound: rules and a business are needed")
+	}
+	text, name := options.Mapping, cmp.Or(options.MappingName, outboundMapping)
+	if text == nil {
+		var err error
+		if text, err = protocols.Files.ReadFile(outboundMapping); err != nil {
+			return nil, fmt.Errorf("ucp: outbound: %w", err)
+		}
+	}
+	mapping, err := bridge.Load(name, text, rules, Hooks(options.Choices))
+	if err != nil {
+		return nil, fmt.Errorf("ucp: outbound: %w", err)
+	}
+	o := &Outbound{business: business, idle: func() {}}
+	caller := options.Caller
+	if caller == nil {
+		client := options.Client
+		if client == nil {
+			transport := newTransport()
+			client, o.idle = &http.Client{Transport: transport}, transport.CloseIdleConnections
+		}
+		caller = bridge.NewHTTPCaller(client, options.Timeout, options.MaxResponse)
+	}
+	o.bridge, err = bridge.New(rules, exec, mapping, bridge.Options{
+		BaseURL: business.Endpoint,
+		Settings: map[string]any{
+			"profile":  cmp.Or(options.Profile, DefaultProfile),
+			"currency": cmp.Or(options.Currency, "USD"),
+		},
+		Journal: options.Journal, Caller: caller, Patience: options.Patience,
+		Audit: options.Audit, OnUnknown: options.OnUnknown, OnDiverged: options.OnDiverged,
+		Logger: options.Logger, Adapter: options.Adapter,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ucp: outbound: %w", err)
+	}
+	return o, nil
+}
+
+// Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, and instrument,
+// which makes payment_data of a payment.
+func Hooks(choices Choices) map[string]bridge.Hook {
+	return map[string]bridge.Hook{"fulfillment": choices.arrange, "instrument": instrument}
+}
+
+// idleTimeout is shorter than the 5 s after which both public sample shops close a connection: one that is closed while
+// a request is on its way makes a call whose fate is unknown.
+const idleTimeout = 2 * time.Second
+
+func newTransport() *http.Transport {
+	transport := &http.Transport{}
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
+		transport = standard.Clone()
+	}
+	transport.IdleConnTimeout = idleTimeout
+	return transport
+}
+
+// Business is the shop.
+func (o *Outbound) Business() *Business { return o.business }
+
+// Run plays the Business until the context ends; it may be called once. See [bridge.Bridge.Run].
+func (o *Outbound) Run(ctx context.Context) error {
+	defer o.idle()
+	return o.bridge.Run(ctx)
+}
+
+// Settle takes up again what is unknown in an enactment. See [bridge.Bridge.Settle].
+func (o *Outbound) Settle(ctx context.Context, key enactment.Key) error {
+	return o.bridge.Settle(ctx, key)
+}

@@ -1,0 +1,174 @@
+package ucp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Release is the wire release that a remote shop must speak.
+const Release = "2026-01-11"
+
+const (
+	shoppingService  = "dev.ucp.shopping"
+	discoveryPath    = "/.well-known/ucp"
+	discoveryTimeout = 30 * time.Second
+	maxDiscovery     = 1 << 20
+)
+
+// Business is a remote shop as its discovery document presents it (UCP 2026-01-11, discovery profile).
+type Business struct {
+	// URL is where it was looked for, Version the release it speaks.
+	URL, Version string
+	// Endpoint is where its checkouts are, without a slash at the end.
+	Endpoint string
+	// Capabilities and Handlers are in the order of the document. The handlers are those that may be paid with.
+	Capabilities []Capability
+	Handlers     []PaymentHandler
+}
+
+// Capability is something that a shop can do, such as dev.ucp.shopping.checkout.
+type Capability struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Extends is the capability that it adds to; empty for one of its own.
+	Extends string `json:"extends"`
+}
+
+// Can tells whether the shop has the capability.
+func (b *Business) Can(capability string) bool {
+	return slices.ContainsFunc(b.Capabilities, func(c Capability) bool { return c.Name == capability })
+}
+
+// Handler finds a payment handler by its id.
+func (b *Business) Handler(id string) (PaymentHandler, bool) {
+	for _, h := range b.Handlers {
+		if h.ID == id {
+			return h, true
+		}
+	}
+	return PaymentHandler{}, false
+}
+
+// VersionError says that a shop speaks another release.
+type VersionError struct{ Version string }
+
+// Error says which.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("ucp: the shop speaks UCP %q, not %s", e.Version, Release)
+}
+
+// ErrNoREST says that a shop has no checkouts over REST.
+var ErrNoREST = errors.New("ucp: the shop offers no " + shoppingService + " checkouts over REST")
+
+// Discover reads what a shop says of itself at /.well-known/ucp below the URL. It blocks until the document is there,
+// at most 30 seconds; redirects are not followed. Fields that it does not know and nulls are fine. A nil client is
+// http.DefaultClient. The error is a [*VersionError] if the shop speaks another release, and [ErrNoREST] if it has no
+// checkout over REST.
+func Discover(ctx context.Context, client *http.Client, businessURL string) (*Business, error) {
+	base, err := url.Parse(businessURL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("ucp: %q is no http or https URL of a shop", businessURL)
+	}
+	text, err := fetchProfile(ctx, client, strings.TrimRight(businessURL, "/")+discoveryPath)
+	if err != nil {
+		return nil, err
+	}
+	return readProfile(businessURL, base, text)
+}
+
+func fetchProfile(ctx context.Context, client *http.Client, from string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ucp: discover: %w", err)
+	}
+	request.Header.Set("Accept", "application/json")
+	own := http.Client{}
+	if client != nil {
+		own = *client
+	}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := own.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ucp: discover: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxDiscovery+1))
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		return nil, fmt.Errorf("ucp: discover: %w", err)
+	}
+	switch {
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("ucp: discover: %s answers with status %d", from, response.StatusCode)
+	case len(text) > maxDiscovery:
+		return nil, fmt.Errorf("ucp: discover: the document has more than %d bytes", maxDiscovery)
+	}
+	return text, nil
+}
+
+// profile is the part of a discovery document that matters. It is read leniently, member by member, since shops differ
+// in what they leave out.
+type profile struct {
+	UCP struct {
+		Version  string `json:"version"`
+		Services map[string]struct {
+			REST *struct {
+				Endpoint string `json:"endpoint"`
+			} `json:"rest"`
+		} `json:"services"`
+		Capabilities []Capability `json:"capabilities"`
+	} `json:"ucp"`
+	Payment *struct {
+		Handlers []PaymentHandler `json:"handlers"`
+	} `json:"payment"`
+}
+
+func readProfile(businessURL string, base *url.URL, text []byte) (*Business, error) {
+	// Later releases have another shape, so the version is looked at before anything else.
+	var version struct {
+		UCP struct {
+			Version string `json:"version"`
+		} `json:"ucp"`
+	}
+	if err := json.Unmarshal(text, &version); err != nil {
+		return nil, fmt.Errorf("ucp: discover: not a discovery document: %w", err)
+	}
+	if version.UCP.Version != Release {
+		return nil, &VersionError{version.UCP.Version}
+	}
+	var p profile
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&p); err != nil {
+		return nil, fmt.Errorf("ucp: discover: not a discovery document of %s: %w", Release, err)
+	}
+	rest := p.UCP.Services[shoppingService].REST
+	if rest == nil || rest.Endpoint == "" {
+		return nil, ErrNoREST
+	}
+	endpoint, err := base.Parse(rest.Endpoint)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
+		return nil, fmt.Errorf("ucp: discover: the endpoint %q is no http or https URL", rest.Endpoint)
+	}
+	b := &Business{
+		URL: businessURL, Version: p.UCP.Version,
+		Endpoint:     strings.TrimRight(endpoint.String(), "/"),
+		Capabilities: p.UCP.Capabilities,
+	}
+	if p.Payment != nil {
+		b.Handlers = p.Payment.Handlers
+	}
+	if !b.Can(checkoutCapability) {
+		return nil, ErrNoREST
+	}
+	return b, nil
+}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/ucp"
@@ -203,7 +204,18 @@ type system struct {
 	inbound *ucp.Inbound
 	logged  *lines
 	records *lines
-	stop    func()
+	options ucp.InboundOptions
+
+	stopBridge, stop func()
+}
+
+// startBridge makes a bridge and runs it.
+func (s *system) startBridge(t *testing.T) {
+	t.Helper()
+	var err error
+	s.inbound, err = ucp.NewInbound(s.rules, s.local, s.options)
+	require.NoError(t, err)
+	s.stopBridge = start(t, s.inbound.Run)
 }
 
 // lines collects what is written, line by line.
@@ -227,6 +239,8 @@ func (l *lines) String() string {
 // newSystem starts a system; it ends with the test, or with stop.
 func newSystem(t *testing.T, configure func(*stall, *ucp.InboundOptions), options ...syncserver.Option) *system {
 	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 	rules, err := protocols.Load("simple-ucp")
 	require.NoError(t, err)
 	s := &system{stall: new(stall), rules: rules, logged: new(lines), records: new(lines)}
@@ -254,11 +268,10 @@ func newSystem(t *testing.T, configure func(*stall, *ucp.InboundOptions), option
 	if configure != nil {
 		configure(s.stall, &inboundOptions)
 	}
-	s.inbound, err = ucp.NewInbound(rules, s.local, inboundOptions)
-	require.NoError(t, err)
-	stopBridge := start(t, s.inbound.Run)
+	s.options = inboundOptions
+	s.startBridge(t)
 	stopStall := start(t, s.stall.agent(t, rules, s.local).Run)
-	s.stop = sync.OnceFunc(func() { stopBridge(); stopStall(); s.local.Close() })
+	s.stop = sync.OnceFunc(func() { s.stopBridge(); stopStall(); s.local.Close() })
 	t.Cleanup(s.stop)
 	return s
 }

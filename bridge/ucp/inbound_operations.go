@@ -65,7 +65,7 @@ func (in *Inbound) create(ctx context.Context, c call) (int, any, error) {
 		return 0, nil, err
 	}
 	in.mu.Lock()
-	m := s.member(1)
+	m := s.first()
 	s.codes = contents.Discounts
 	in.mu.Unlock()
 	if err := in.bind(ctx, s, m, contents); err != nil {
@@ -195,8 +195,7 @@ func (in *Inbound) take(ctx context.Context, s *session) (release func(), err er
 func (in *Inbound) replace(ctx context.Context, s *session, old *member, contents Contents) error {
 	const what = "The change"
 	in.mu.Lock()
-	last := s.members[len(s.members)-1]
-	m := s.member(last.number + 1)
+	m := s.next()
 	m.wanted = true
 	in.mu.Unlock()
 	defer func() { // In force, or refused, or left over, or to be decided by what is observed later.

@@ -3,17 +3,21 @@ package ucp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
 // session is one wire checkout: the chain of the enactments that it has been. The cid of an enactment is the wire id,
-// a point, and its number in the chain.
+// a point, and its number in the chain; after the first there follow a point and something random, since a bridge that
+// was started anew does not know all numbers that were used.
 type session struct {
 	id      string
 	members []*member // by number
@@ -49,16 +53,26 @@ type member struct {
 // replacing begins the id of an attempt to cancel an enactment in favour of another; the rest is that one's cid.
 const replacing = "replace:"
 
-func (s *session) member(number int) *member {
+// member finds or adds an enactment of the chain.
+func (s *session) member(cid string, number int) *member {
 	for _, m := range s.members {
-		if m.number == number {
+		if m.cid == cid {
 			return m
 		}
 	}
-	m := &member{number: number, cid: s.id + "." + strconv.Itoa(number)}
+	m := &member{number: number, cid: cid}
 	s.members = append(s.members, m)
-	slices.SortFunc(s.members, func(a, b *member) int { return a.number - b.number })
+	slices.SortStableFunc(s.members, func(a, b *member) int { return a.number - b.number })
 	return m
+}
+
+// first adds the enactment that the chain begins with.
+func (s *session) first() *member { return s.member(s.id+".1", 1) }
+
+// next adds an enactment after those that there are.
+func (s *session) next() *member {
+	number := s.members[len(s.members)-1].number + 1
+	return s.member(fmt.Sprintf("%s.%d.%s", s.id, number, uuid.NewString()[:8]), number)
 }
 
 // inForce gives the enactment that is shown under the wire id: the first of the chain, or the one that replaced it, and
@@ -196,7 +210,7 @@ func (in *Inbound) listen() {
 
 // observe takes note of what is known of an enactment, and cancels what is left over in its chain.
 func (in *Inbound) observe(ctx context.Context, e adapter.Enactment) {
-	id, number, ok := chainOf(e)
+	cid, id, number, ok := chainOf(e)
 	if !ok {
 		return // Another agent of the party started it.
 	}
@@ -204,9 +218,13 @@ func (in *Inbound) observe(ctx context.Context, e adapter.Enactment) {
 	s, ok := in.sessions[id]
 	if !ok {
 		s = newSession(id)
+		if (&member{enactment: e, known: true}).facts().cancel != nil {
+			in.mu.Unlock()
+			return // It was forgotten, or ended before the process was started anew.
+		}
 		in.sessions[id] = s
 	}
-	m := s.member(number)
+	m := s.member(cid, number)
 	m.enactment, m.known = e, true
 	in.follow(s)
 	s.announce()
@@ -264,17 +282,16 @@ func newSession(id string) *session {
 }
 
 // chainOf reads the wire id and the number from the cid of an enactment.
-func chainOf(e adapter.Enactment) (id string, number int, ok bool) {
-	var cid string
+func chainOf(e adapter.Enactment) (cid, id string, number int, ok bool) {
 	if err := e.Key().Values()["cid"].Decode(&cid); err != nil {
-		return "", 0, false
+		return "", "", 0, false
 	}
-	point := strings.LastIndexByte(cid, '.')
-	if point < 0 || !strings.HasPrefix(cid, sessionPrefix) {
-		return "", 0, false
+	parts := strings.Split(cid, ".")
+	if len(parts) < 2 || !strings.HasPrefix(cid, sessionPrefix) {
+		return "", "", 0, false
 	}
-	number, err := strconv.Atoi(cid[point+1:])
-	return cid[:point], number, err == nil && number > 0
+	number, err := strconv.Atoi(parts[1])
+	return cid, parts[0], number, err == nil && number > 0
 }
 
 // sessionPrefix begins every wire id, so that enactments of other agents are told apart.

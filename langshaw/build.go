@@ -32,7 +32,7 @@ func newProtocol(d declarations) *Protocol {
 		name: d.name, roles: d.roles, what: d.what, nonos: d.nonos, nogos: d.nogos,
 		isRole:    make(map[string]bool, len(d.roles)),
 		byName:    make(map[string]*Action, len(d.actions)),
-		attribute: make(map[string]*Attribute),
+		attribute: make(map[string]*Attribute, len(d.actions)),
 		isKey:     make(map[string]bool),
 	}
 	for _, role := range d.roles {
@@ -48,20 +48,18 @@ func newProtocol(d declarations) *Protocol {
 			}
 		}
 	}
-	sets := newKeySets()
+	sets := newKeySets(p.keys)
 	for i, declared := range d.actions {
 		a := &Action{
 			index: i, name: declared.name, role: declared.role, attributes: declared.attributes, span: declared.span,
-			carries: make(map[string]bool, len(declared.attributes)),
+			keys: sets.among(declared.attributes),
 		}
-		var keys []string
-		for _, attribute := range declared.attributes {
-			a.carries[attribute] = true
-			if p.isKey[attribute] {
-				keys = append(keys, attribute)
+		if len(a.attributes) > fewAttributes {
+			a.carries = make(map[string]bool, len(a.attributes))
+			for _, attribute := range a.attributes {
+				a.carries[attribute] = true
 			}
 		}
-		a.keys = sets.of(keys)
 		p.actions = append(p.actions, a)
 		p.byName[a.name] = a
 	}

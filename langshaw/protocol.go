@@ -103,9 +103,10 @@ type Action struct {
 	name       string
 	role       string
 	attributes []string
-	carries    map[string]bool
-	keys       *keySet
-	span       Span
+	// carries is nil where attributes is short, and looking through it no slower.
+	carries map[string]bool
+	keys    *keySet
+	span    Span
 }
 
 // Index numbers the actions of a protocol from 0 in the order of the text.
@@ -122,7 +123,14 @@ func (a *Action) Role() string { return a.role }
 func (a *Action) Attributes() iter.Seq[string] { return slices.Values(a.attributes) }
 
 // Carries tells whether the attribute stands in the action's parentheses or is its own name.
-func (a *Action) Carries(attribute string) bool { return attribute == a.name || a.carries[attribute] }
+func (a *Action) Carries(attribute string) bool {
+	if a.carries == nil {
+		return attribute == a.name || slices.Contains(a.attributes, attribute)
+	}
+	return attribute == a.name || a.carries[attribute]
+}
+
+const fewAttributes = 8
 
 // Keys lists the key attributes that the action carries. An action without any is never enabled.
 func (a *Action) Keys() iter.Seq[string] { return a.keys.all() }

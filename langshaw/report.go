@@ -35,14 +35,12 @@ func (r *report) add(d Diagnostic) {
 // isFull tells whether there is more to say than is listed.
 func (r *report) isFull() bool { return r.next != nil }
 
-// sorted gives the findings in order of position.
+// sorted gives the findings in order of position; at one position errors come first.
 func (r *report) sorted() Diagnostics {
 	slices.SortStableFunc(r.list, func(a, b Diagnostic) int {
 		return cmp.Or(
 			cmp.Compare(a.Span.Start.Offset, b.Span.Start.Offset),
 			cmp.Compare(a.Severity, b.Severity),
-			cmp.Compare(a.Span.End.Offset, b.Span.End.Offset),
-			cmp.Compare(a.Code, b.Code),
 		)
 	})
 	if r.next != nil {

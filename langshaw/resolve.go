@@ -19,6 +19,11 @@ type symbol struct {
 	kept bool
 	// carried tells that an action carries it, also one that is left out.
 	carried bool
+	// mistaken tells that an action carries it, or would if it were written right, whose role or attributes are not
+	// known well enough to say that none does.
+	mistaken bool
+	// entry is the last entry that was checked for names that stand in it twice, and holds this one.
+	entry int
 	// reported lists what has been reported of the name, so that it is said once.
 	reported []Code
 }
@@ -46,6 +51,8 @@ type resolver struct {
 	// pairs are the roles and attributes of sayso entries; the value tells that an action of the role carries the
 	// attribute.
 	pairs map[rolePair]bool
+	// entry counts the entries that are checked for names that stand in them twice.
+	entry int
 	// ranked are the sayso entries in the model.
 	ranked []ranked
 }
@@ -142,6 +149,13 @@ func (r *resolver) once(s *symbol, d Diagnostic) {
 		s.reported = append(s.reported, d.Code)
 		r.report.add(d)
 	}
+}
+
+// isAgain tells whether the name was given to it before since the entry began.
+func (r *resolver) isAgain(s *symbol) bool {
+	again := s.entry == r.entry
+	s.entry = r.entry
+	return again
 }
 
 // isDoubtful tells whether the name stands in an entry of the clause that is left out: it may be declared there.

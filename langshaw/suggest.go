@@ -20,10 +20,8 @@ type suggester struct{ work int }
 
 func newSuggester() *suggester { return &suggester{work: suggestionWork} }
 
-// candidates are names of one kind by length, each with the set of its letters.
-type candidates struct {
-	byLength map[int][]candidate
-}
+// candidates are names of one kind by their length in code points, each with the set of its letters.
+type candidates [longestSuggestion + 1][]candidate
 
 type candidate struct {
 	text    string
@@ -31,10 +29,10 @@ type candidate struct {
 }
 
 func newCandidates(names []string) *candidates {
-	c := &candidates{byLength: make(map[int][]candidate)}
+	c := &candidates{}
 	for _, text := range names {
 		if length := utf8.RuneCountInString(text); length <= longestSuggestion {
-			c.byLength[length] = append(c.byLength[length], candidate{text, lettersOf(text)})
+			c[length] = append(c[length], candidate{text, lettersOf(text)})
 		}
 	}
 	return c
@@ -47,40 +45,46 @@ func (s *suggester) nearest(text string, among *candidates) string {
 	if length > longestSuggestion {
 		return ""
 	}
-	letters := lettersOf(text)
-	best, bestDistance := "", longestSuggestion
-	for _, other := range lengthsBeside(length) {
-		limit := max(length, other) / 3
-		for _, c := range among.byLength[other] {
-			limit := min(limit, bestDistance-1)
-			if limit <= 0 || s.work <= 0 {
-				break
-			}
-			s.work--
-			if lettersApart(letters, c.letters) > 2*limit || c.text == text {
-				continue
-			}
-			s.work -= length * other
-			if distance := editDistance(text, c.text, limit); distance <= limit {
-				best, bestDistance = c.text, distance
-			}
+	search := search{suggester: s, text: text, length: length, letters: lettersOf(text), distance: longestSuggestion}
+	search.visit(among, length)
+	// The distance is at least the difference in length, so the nearest lengths come first.
+	for apart := 1; apart < search.distance && apart <= longestSuggestion/3; apart++ {
+		if apart <= length/3 {
+			search.visit(among, length-apart)
+		}
+		if length+apart <= longestSuggestion && apart <= (length+apart)/3 {
+			search.visit(among, length+apart)
 		}
 	}
-	return best
+	return search.best
 }
 
-// lengthsBeside lists the lengths of names that may be near a name of the given length, nearest first.
-func lengthsBeside(length int) []int {
-	lengths := []int{length}
-	for apart := 1; apart <= longestSuggestion; apart++ {
-		if apart <= length/3 {
-			lengths = append(lengths, length-apart)
+// search is one search for the nearest name, with the best found so far.
+type search struct {
+	*suggester
+	text     string
+	length   int
+	letters  uint64
+	best     string
+	distance int
+}
+
+// visit looks at the candidates of one length.
+func (s *search) visit(among *candidates, length int) {
+	for _, c := range among[length] {
+		limit := min(max(s.length, length)/3, s.distance-1)
+		if limit <= 0 || s.work <= 0 {
+			return
 		}
-		if apart <= (length+apart)/3 {
-			lengths = append(lengths, length+apart)
+		s.work--
+		if lettersApart(s.letters, c.letters) > 2*limit || c.text == s.text {
+			continue
+		}
+		s.work -= s.length * length
+		if distance := editDistance(s.text, c.text, limit); distance <= limit {
+			s.best, s.distance = c.text, distance
 		}
 	}
-	return lengths
 }
 
 // lettersOf is a set of the letters of a name. Different letters may share a place, so sets that are equal prove

@@ -86,8 +86,10 @@ func ReusedID() *enactment.Rejection {
 // draft is what would be decided.
 type draft struct {
 	outcomes []enactment.Outcome
-	entry    *wire.Entry // nil where all was answered before
-	guess    bool        // something was refused
+	entry    *wire.Entry         // nil where all was answered before
+	guess    bool                // something was refused
+	fresh    []enactment.Attempt // those that were judged
+	judged   []enactment.Outcome
 }
 
 // draft judges a window. Of copies the first is judged, and the others get its answer.
@@ -133,7 +135,7 @@ func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time
 			Sequence: outcome.Sequence, Rejection: outcome.Rejection,
 		})
 	}
-	d.entry = entry
+	d.entry, d.fresh, d.judged = entry, fresh, outcomes
 	for i, first := range copies {
 		d.outcomes[i] = d.outcomes[first]
 		if window[i].Digest() != window[first].Digest() {

@@ -38,9 +38,9 @@ type Config struct {
 	// SnapshotEvery is after how many finalisations an enactment gets a new snapshot; 0 for never.
 	SnapshotEvery int
 	Logger        *slog.Logger
-	// Appended is told of every entry that this journal has written, before anybody is answered; it may be nil. The
-	// enactment is locked meanwhile.
-	Appended func(sequence uint64, e *wire.Entry)
+	// Appended is told of every entry that this journal has written, and of the attempts that were decided with it,
+	// before anybody is answered; it may be nil. The enactment is locked meanwhile.
+	Appended func(sequence uint64, e *wire.Entry, attempts []enactment.Attempt, outcomes []enactment.Outcome)
 	// Conflict is told of every write that lost against another server's, or was refused though nothing stood against
 	// it; it may be nil.
 	Conflict func(spurious bool)
@@ -66,6 +66,15 @@ func New(config Config) (*Journal, error) {
 		Config: config, js: js, cache: newCache(config.Cache),
 		reader: stream.Reader{Conn: config.Conn, Stream: config.Subjects.LogStream()},
 	}, nil
+}
+
+// Cached is how many enactments are kept in memory.
+func (j *Journal) Cached() int { return j.cache.size() }
+
+// Reachable tells why the log cannot be reached; nil if it can.
+func (j *Journal) Reachable(ctx context.Context) error {
+	_, err := j.reader.Last(ctx, j.Subjects.Logs())
+	return err
 }
 
 // Close waits until nothing is written any more.
@@ -106,7 +115,7 @@ func (j *Journal) Decide(
 		case err == nil:
 			e.apply(sequence, d.entry)
 			if j.Appended != nil {
-				j.Appended(sequence, d.entry)
+				j.Appended(sequence, d.entry, d.fresh, d.judged)
 			}
 			j.considerSnapshot(e)
 			return d.outcomes, nil

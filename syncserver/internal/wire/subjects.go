@@ -117,6 +117,9 @@ func (s Subjects) Observe(id enactment.Identity, server string) string {
 // ObserveAny matches Observe at any server.
 func (s Subjects) ObserveAny(id enactment.Identity) string { return s.of("observe", id, "*") }
 
+// Gone is where servers tell each other that a feed has left; the message is the identity's subject of Join.
+func (s Subjects) Gone() string { return s.under("gone") }
+
 // IdentityOf gives the identity in a subject of Attempt, Join or Observe.
 func (s Subjects) IdentityOf(subject string) (enactment.Identity, error) {
 	tokens := strings.Split(subject, ".")

@@ -176,7 +176,7 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 		if len(items) == 0 {
 			return more, nil
 		}
-		fresh := beginnings(items, covered && len(items) < mostItems)
+		fresh := s.beginnings(items, covered && len(items) < mostItems)
 		if err := s.claim(ctx, b, items, fresh); err != nil {
 			return nil, err
 		}
@@ -193,14 +193,18 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 	return nil, nil
 }
 
-// beginnings finds the enactments that have just begun: the items hold their whole history, which is one finalisation.
-// It needs to know whether the items reach to the end of the log.
-func beginnings(items []item, end bool) map[enactment.Key]bool {
+// beginnings finds the enactments of which the items hold the whole history, as far as the identity may be told it: if
+// the items do not reach to the end of the log, its role must be taken, or another party might have it by now.
+func (s *session) beginnings(items []item, end bool) map[enactment.Key]bool {
 	fresh := make(map[enactment.Key]bool)
 	for i := range items {
-		if f := &items[i].entry.Finalisation; len(f.Instances) > 0 {
-			fresh[items[i].entry.Key] = end && f.Sequence == 1
+		e := items[i].entry
+		if len(e.Finalisation.Instances) == 0 {
+			continue
 		}
+		whole, seen := fresh[e.Key]
+		_, taken := e.Seats[s.group.identity.Role]
+		fresh[e.Key] = (whole || !seen && e.Finalisation.Sequence == 1) && s.allowed(e.Seats) && (end || taken)
 	}
 	return fresh
 }

@@ -18,19 +18,44 @@ type Request struct {
 	Attempt enactment.Attempt
 }
 
+// attemptForm is an attempt as it is written. What follows on sealed is in arrivals only.
 type attemptForm struct {
-	Hash    string            `json:"hash"`
-	ID      string            `json:"id"`
-	Action  string            `json:"action"`
-	Values  json.RawMessage   `json:"values"`
-	Parties map[string]string `json:"parties"`
-	At      *time.Time        `json:"at"`
-	// What follows is in arrivals only.
-	Role   string `json:"role"`
-	Party  string `json:"party"`
-	Sealed string `json:"sealed"`
-	Reply  string `json:"reply"`
-	Token  string `json:"token"`
+	attempt enactment.Attempt
+	hash    string
+	values  []byte
+
+	sealed, reply, token string
+}
+
+func (form *attemptForm) read(text []byte) error {
+	a := &form.attempt
+	return members(text, func(name string, value []byte) error {
+		switch name {
+		case "hash":
+			return readString(&form.hash, value)
+		case "id":
+			return readString(&a.ID, value)
+		case "action":
+			return readString(&a.Action, value)
+		case "values":
+			form.values = value
+		case "parties":
+			return readStrings(&a.Parties, value)
+		case "at":
+			return readTime(&a.At, value)
+		case "role":
+			return readString(&a.Role, value)
+		case "party":
+			return readString(&a.Party, value)
+		case "sealed":
+			return readString(&form.sealed, value)
+		case "reply":
+			return readString(&form.reply, value)
+		case "token":
+			return readString(&form.token, value)
+		}
+		return nil
+	})
 }
 
 // AppendRequest encodes an attempt.
@@ -63,43 +88,24 @@ func appendTail(to []byte, a *enactment.Attempt) []byte {
 	return to
 }
 
-// DecodeRequest decodes an attempt. A fault of the values is a [*enactment.Rejection]; the attempt is there nevertheless,
-// without them. Any other error says that the message is no attempt.
+// DecodeRequest decodes an attempt, all but the identity. A fault of the values is a [*enactment.Rejection]; the attempt
+// is there nevertheless, without them. Any other error says that the message is no attempt.
 func DecodeRequest(message []byte) (Request, error) {
 	var form attemptForm
-	if err := json.Unmarshal(message, &form); err != nil {
+	if err := form.read(message); err != nil {
 		return Request{}, fmt.Errorf("wire: not an attempt: %w", err)
 	}
-	return form.request()
-}
-
-func (form *attemptForm) request() (Request, error) {
-	r := Request{Hash: form.Hash, Attempt: enactment.Attempt{ID: form.ID, Action: form.Action, Parties: form.Parties}}
-	if form.At != nil {
-		r.Attempt.At = *form.At
-	}
-	if len(form.Values) == 0 {
+	form.attempt.Identity = enactment.Identity{}
+	r := Request{Hash: form.hash, Attempt: form.attempt}
+	if form.values == nil {
 		return r, nil
 	}
-	values, err := parseValues(form.Values)
-	if rejection, ok := errors.AsType[*enactment.Rejection](err); ok {
-		return r, rejection
+	values, err := readValues(form.values)
+	if err != nil {
+		return r, err
 	}
 	r.Attempt.Values = values
-	return r, err
-}
-
-// Answer is what a server says about an attempt: an outcome, or an [*Error].
-type Answer struct {
-	Outcome enactment.Outcome
-	Err     *Error
-}
-
-type answerForm struct {
-	Sequence uint64               `json:"sequence"`
-	Instance *instanceForm        `json:"instance"`
-	Reason   *enactment.Rejection `json:"reason"`
-	Error    *Error               `json:"error"`
+	return r, nil
 }
 
 // AppendAnswer encodes an outcome for the identity that attempted; it sees its own instance whole.
@@ -130,20 +136,45 @@ func appendShown(to []byte, i *enactment.Instance) []byte {
 
 // DecodeAnswer decodes what a server answered.
 func (c Codec) DecodeAnswer(message []byte) (enactment.Outcome, error) {
-	var form answerForm
-	if err := json.Unmarshal(message, &form); err != nil {
-		return enactment.Outcome{}, fmt.Errorf("wire: not an answer: %w", err)
-	}
+	var outcome enactment.Outcome
+	var instance []byte
+	var failure *Error
+	err := members(message, func(name string, value []byte) error {
+		switch name {
+		case "sequence":
+			return readUint(&outcome.Sequence, value)
+		case "instance":
+			instance = value
+		case "reason":
+			outcome.Rejection = &enactment.Rejection{}
+			return json.Unmarshal(value, outcome.Rejection)
+		case "error":
+			failure = &Error{}
+			return json.Unmarshal(value, failure)
+		}
+		return nil
+	})
 	switch {
-	case form.Error != nil:
-		return enactment.Outcome{}, form.Error
-	case form.Reason != nil:
-		return enactment.Outcome{Sequence: form.Sequence, Rejection: form.Reason}, nil
-	case form.Instance == nil:
+	case err != nil:
+		return enactment.Outcome{}, fmt.Errorf("wire: not an answer: %w", err)
+	case failure != nil:
+		return enactment.Outcome{}, failure
+	case outcome.Rejection != nil:
+		return outcome, nil
+	case instance == nil:
 		return enactment.Outcome{}, errors.New("wire: an answer that is none")
 	}
-	instance, err := c.decodeInstance(form.Instance, nothingSealed)
-	return enactment.Outcome{Sequence: form.Sequence, Instance: instance}, err
+	outcome.Instance, err = c.readShown(instance)
+	return outcome, err
+}
+
+// readShown reads an instance that was shown to a role.
+func (c Codec) readShown(text []byte) (enactment.Instance, error) {
+	var form instanceForm
+	if err := form.read(text); err != nil {
+		return enactment.Instance{}, err
+	}
+	return c.decodeInstance(&form, nothingSealed)
 }
 
 func nothingSealed([]byte) ([]byte, error) {
@@ -159,14 +190,14 @@ type Arrival struct {
 
 // AppendArrivals encodes attempts that arrived together, in order. Secret values are sealed.
 func (c Codec) AppendArrivals(to []byte, arrivals []Arrival) []byte {
-	to = append(to, '[')
+	to = append(append(append(to, `{"hash":"`...), c.Rules.Hash()...), `","attempts":[`...)
 	for n := range arrivals {
 		if n > 0 {
 			to = append(to, ',')
 		}
 		to = c.appendArrival(to, &arrivals[n])
 	}
-	return append(to, ']')
+	return append(to, ']', '}')
 }
 
 func (c Codec) appendArrival(to []byte, arrival *Arrival) []byte {
@@ -199,49 +230,49 @@ func (c Codec) appendArrival(to []byte, arrival *Arrival) []byte {
 
 // DecodeArrivals decodes attempts that arrived together.
 func (c Codec) DecodeArrivals(message []byte) ([]Arrival, error) {
-	var forms []attemptForm
-	if err := json.Unmarshal(message, &forms); err != nil {
-		return nil, fmt.Errorf("wire: not attempts: %w", err)
-	}
-	arrivals := make([]Arrival, len(forms))
-	for n := range forms {
-		form := &forms[n]
-		request, err := form.request()
-		if err != nil {
-			return nil, fmt.Errorf("wire: attempt %s: %w", form.ID, err)
-		}
-		a := request.Attempt
-		a.Identity = enactment.Identity{Role: form.Role, Party: form.Party}
-		if form.Sealed != "" {
-			if err := c.openInto(&a, form.Sealed); err != nil {
-				return nil, err
+	var arrivals []Arrival
+	err := members(message, func(name string, value []byte) error {
+		switch name {
+		case "hash":
+			var hash string
+			if err := readString(&hash, value); err != nil || hash != c.Rules.Hash() {
+				return fmt.Errorf("they are of protocol %s: %w", hash, errors.Join(errForm, err))
 			}
+		case "attempts":
+			return elements(value, func(value []byte) error {
+				arrival, err := c.readArrival(value)
+				arrivals = append(arrivals, arrival)
+				return err
+			})
 		}
-		arrivals[n] = Arrival{Attempt: a, Reply: form.Reply, Token: form.Token}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wire: not attempts: %w", err)
 	}
 	return arrivals, nil
 }
 
-func (c Codec) openInto(a *enactment.Attempt, text string) error {
-	sealed, err := base64.RawStdEncoding.DecodeString(text)
-	if err == nil && c.Sealer == nil {
-		err = errors.New("no key to open them")
+func (c Codec) readArrival(text []byte) (Arrival, error) {
+	var form attemptForm
+	if err := form.read(text); err != nil {
+		return Arrival{}, err
 	}
-	if err == nil {
-		sealed, err = c.Sealer.Open(sealed, sealContext("", a.ID))
+	a := form.attempt
+	var err error
+	if form.values != nil {
+		a.Values, err = readValues(form.values)
 	}
-	var secret enactment.Values
-	if err == nil {
-		secret, err = parseValues(sealed)
+	if err == nil && form.sealed != "" {
+		err = unseal(&a.Values, form.sealed, func(sealed []byte) ([]byte, error) {
+			if c.Sealer == nil {
+				return nil, errors.New("no key to open them")
+			}
+			return c.Sealer.Open(sealed, sealContext("", a.ID))
+		})
 	}
 	if err != nil {
-		return fmt.Errorf("wire: sealed values of attempt %s: %w", a.ID, err)
+		return Arrival{}, fmt.Errorf("values of attempt %s: %w", a.ID, err)
 	}
-	if a.Values == nil {
-		a.Values = make(enactment.Values, len(secret))
-	}
-	for name, value := range secret {
-		a.Values[name] = value
-	}
-	return nil
+	return Arrival{Attempt: a, Reply: form.reply, Token: form.token}, nil
 }

@@ -44,37 +44,35 @@ type Refusal struct {
 	Rejection *enactment.Rejection
 }
 
-type entryForm struct {
-	Hash      string            `json:"hash"`
-	Key       json.RawMessage   `json:"key"`
-	Sequence  uint64            `json:"sequence"`
-	Instances []instanceForm    `json:"instances"`
-	Completed bool              `json:"completed"`
-	Refused   []refusalForm     `json:"refused"`
-	Seats     map[string]string `json:"seats"`
-	Decided   uint64            `json:"decided"`
-	At        time.Time         `json:"at"`
-}
-
-type refusalForm struct {
-	Role     string               `json:"role"`
-	Party    string               `json:"party"`
-	Attempt  string               `json:"attempt"`
-	Digest   string               `json:"digest"`
-	Action   string               `json:"action"`
-	Sequence uint64               `json:"sequence"`
-	Reason   *enactment.Rejection `json:"reason"`
-}
-
+// instanceForm is an instance as it is written, before it is known whether it fits the protocol.
 type instanceForm struct {
-	Action  string            `json:"action"`
-	Role    string            `json:"role"`
-	Party   string            `json:"party"`
-	Attempt string            `json:"attempt"`
-	Digest  string            `json:"digest"`
-	Values  json.RawMessage   `json:"values"`
-	Parties map[string]string `json:"parties"`
-	Sealed  string            `json:"sealed"`
+	action, role, party, attempt, digest, sealed string
+	values                                       []byte
+	parties                                      map[string]string
+}
+
+func (form *instanceForm) read(text []byte) error {
+	return members(text, func(name string, value []byte) error {
+		switch name {
+		case "action":
+			return readString(&form.action, value)
+		case "role":
+			return readString(&form.role, value)
+		case "party":
+			return readString(&form.party, value)
+		case "attempt":
+			return readString(&form.attempt, value)
+		case "digest":
+			return readString(&form.digest, value)
+		case "sealed":
+			return readString(&form.sealed, value)
+		case "values":
+			form.values = value
+		case "parties":
+			return readStrings(&form.parties, value)
+		}
+		return nil
+	})
 }
 
 // Sealer keeps values from whoever can read what is stored. The context is bound to the result: Open fails with another.
@@ -202,58 +200,104 @@ func appendValue(to []byte, first bool, name string, value enactment.Value) []by
 
 // DecodeEntry decodes an entry. The error says that the message is none of this protocol's.
 func (c Codec) DecodeEntry(message []byte) (*Entry, error) {
-	var form entryForm
-	if err := json.Unmarshal(message, &form); err != nil {
+	e := &Entry{}
+	var instances [][]byte
+	err := members(message, func(name string, value []byte) error {
+		switch name {
+		case "hash":
+			return readString(&e.Hash, value)
+		case "key":
+			return readKey(&e.Key, value)
+		case "sequence":
+			return readUint(&e.Finalisation.Sequence, value)
+		case "completed":
+			return readBool(&e.Finalisation.Completed, value)
+		case "seats":
+			return readStrings(&e.Seats, value)
+		case "decided":
+			return readUint(&e.Decided, value)
+		case "at":
+			return readTime(&e.At, value)
+		case "instances":
+			return elements(value, func(value []byte) error {
+				instances = append(instances, value)
+				return nil
+			})
+		case "refused":
+			return elements(value, func(value []byte) error {
+				r, err := readRefusal(value)
+				e.Refused = append(e.Refused, r)
+				return err
+			})
+		}
+		return nil
+	})
+	if err == nil && e.Key == "" {
+		err = errors.New("there is no key")
+	}
+	for _, text := range instances {
+		if err == nil {
+			err = c.readStored(e, text)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("wire: not a log entry: %w", err)
-	}
-	e := &Entry{Hash: form.Hash, Seats: form.Seats, Decided: form.Decided, At: form.At}
-	e.Finalisation = enactment.Finalisation{Sequence: form.Sequence, Completed: form.Completed}
-	if err := json.Unmarshal(form.Key, &e.Key); err != nil {
-		return nil, fmt.Errorf("wire: key of a log entry: %w", err)
-	}
-	if e.Key == "" {
-		return nil, errors.New("wire: a log entry without a key")
-	}
-	if len(form.Instances) > 0 {
-		e.Finalisation.Instances = make([]enactment.Instance, len(form.Instances))
-		e.Digests = make([]Digest, len(form.Instances))
-	}
-	for n := range form.Instances {
-		if err := c.decodeStored(e, n, &form.Instances[n]); err != nil {
-			return nil, err
-		}
-	}
-	for n := range form.Refused {
-		r := &form.Refused[n]
-		refusal := Refusal{
-			Identity: enactment.Identity{Role: r.Role, Party: r.Party}, Attempt: r.Attempt, Action: r.Action,
-			Sequence: r.Sequence, Rejection: r.Reason,
-		}
-		if r.Reason == nil {
-			return nil, errors.New("wire: a refusal without a reason")
-		}
-		if err := decodeDigest(&refusal.Digest, r.Digest); err != nil {
-			return nil, err
-		}
-		e.Refused = append(e.Refused, refusal)
 	}
 	return e, nil
 }
 
-func (c Codec) decodeStored(e *Entry, n int, form *instanceForm) error {
-	if err := decodeDigest(&e.Digests[n], form.Digest); err != nil {
+func readRefusal(text []byte) (Refusal, error) {
+	var r Refusal
+	var digest string
+	err := members(text, func(name string, value []byte) error {
+		switch name {
+		case "role":
+			return readString(&r.Role, value)
+		case "party":
+			return readString(&r.Party, value)
+		case "attempt":
+			return readString(&r.Attempt, value)
+		case "action":
+			return readString(&r.Action, value)
+		case "digest":
+			return readString(&digest, value)
+		case "sequence":
+			return readUint(&r.Sequence, value)
+		case "reason":
+			r.Rejection = &enactment.Rejection{}
+			return json.Unmarshal(value, r.Rejection)
+		}
+		return nil
+	})
+	if err == nil && r.Rejection == nil {
+		err = errors.New("wire: a refusal without a reason")
+	}
+	if err == nil {
+		err = decodeDigest(&r.Digest, digest)
+	}
+	return r, err
+}
+
+func (c Codec) readStored(e *Entry, text []byte) error {
+	var form instanceForm
+	var digest Digest
+	if err := form.read(text); err != nil {
 		return err
 	}
-	instance, err := c.decodeInstance(form, func(sealed []byte) ([]byte, error) {
+	if err := decodeDigest(&digest, form.digest); err != nil {
+		return err
+	}
+	instance, err := c.decodeInstance(&form, func(sealed []byte) ([]byte, error) {
 		if c.Sealer == nil {
 			return nil, errors.New("wire: there are sealed values, and no key to open them")
 		}
-		return c.Sealer.Open(sealed, sealContext(e.Key, form.Attempt))
+		return c.Sealer.Open(sealed, sealContext(e.Key, form.attempt))
 	})
 	if err != nil {
 		return err
 	}
-	e.Finalisation.Instances[n] = instance
+	e.Finalisation.Instances = append(e.Finalisation.Instances, instance)
+	e.Digests = append(e.Digests, digest)
 	return nil
 }
 
@@ -269,32 +313,39 @@ func decodeDigest(into *Digest, text string) error {
 // decodeInstance rebuilds an instance; open is for sealed values.
 func (c Codec) decodeInstance(form *instanceForm, open func([]byte) ([]byte, error)) (enactment.Instance, error) {
 	var values enactment.Values
-	if len(form.Values) > 0 {
-		var err error
-		if values, err = parseValues(form.Values); err != nil {
-			return enactment.Instance{}, fmt.Errorf("wire: values of %s: %w", form.Action, err)
-		}
+	var err error
+	if form.values != nil {
+		values, err = readValues(form.values)
 	}
-	if form.Sealed != "" {
-		sealed, err := base64.RawStdEncoding.DecodeString(form.Sealed)
-		if err != nil {
-			return enactment.Instance{}, fmt.Errorf("wire: sealed values of %s: %w", form.Action, err)
-		}
-		plain, err := open(sealed)
-		if err != nil {
-			return enactment.Instance{}, fmt.Errorf("wire: sealed values of %s: %w", form.Action, err)
-		}
-		secret, err := parseValues(plain)
-		if err != nil {
-			return enactment.Instance{}, fmt.Errorf("wire: sealed values of %s: %w", form.Action, err)
-		}
-		if values == nil {
-			values = secret
-		}
-		for name, value := range secret {
-			values[name] = value
-		}
+	if err == nil && form.sealed != "" {
+		err = unseal(&values, form.sealed, open)
 	}
-	id := enactment.Identity{Role: form.Role, Party: form.Party}
-	return c.Rules.NewInstance(id, form.Action, form.Attempt, values, form.Parties)
+	if err != nil {
+		return enactment.Instance{}, fmt.Errorf("wire: values of %s: %w", form.action, err)
+	}
+	id := enactment.Identity{Role: form.role, Party: form.party}
+	return c.Rules.NewInstance(id, form.action, form.attempt, values, form.parties)
+}
+
+// unseal adds the values that are sealed.
+func unseal(values *enactment.Values, text string, open func([]byte) ([]byte, error)) error {
+	sealed, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil {
+		return err
+	}
+	plain, err := open(sealed)
+	if err != nil {
+		return err
+	}
+	secret, err := readValues(plain)
+	if err != nil {
+		return err
+	}
+	if *values == nil {
+		*values = make(enactment.Values, len(secret))
+	}
+	for name, value := range secret {
+		(*values)[name] = value
+	}
+	return nil
 }

@@ -118,44 +118,61 @@ func EndDelivery(to []byte, more bool) []byte {
 	return append(to, '}')
 }
 
-type batchForm struct {
-	Number     uint64         `json:"number"`
-	Position   uint64         `json:"position"`
-	Deliveries []deliveryForm `json:"deliveries"`
-	Error      *Error         `json:"error"`
-}
-
-type deliveryForm struct {
-	Key       enactment.Key  `json:"key"`
-	Sequence  uint64         `json:"sequence"`
-	Instances []instanceForm `json:"instances"`
-	Completed bool           `json:"completed"`
-	Handled   bool           `json:"handled"`
-	More      bool           `json:"more"`
-	Revoked   bool           `json:"revoked"`
-}
-
 // DecodeBatch decodes the answer to Pull.
 func (c Codec) DecodeBatch(message []byte) (*Batch, error) {
-	var form batchForm
-	if err := json.Unmarshal(message, &form); err != nil {
-		return nil, fmt.Errorf("wire: not a batch: %w", err)
-	}
-	if form.Error != nil {
-		return nil, form.Error
-	}
-	b := &Batch{Number: form.Number, Position: form.Position, Deliveries: make([]adapter.Delivery, len(form.Deliveries))}
-	for n := range form.Deliveries {
-		d := &form.Deliveries[n]
-		f := enactment.Finalisation{Sequence: d.Sequence, Completed: d.Completed}
-		for i := range d.Instances {
-			instance, err := c.decodeInstance(&d.Instances[i], nothingSealed)
-			if err != nil {
-				return nil, fmt.Errorf("wire: delivery of %s: %w", d.Key, err)
-			}
-			f.Instances = append(f.Instances, instance)
+	b := &Batch{}
+	var failure *Error
+	err := members(message, func(name string, value []byte) error {
+		switch name {
+		case "number":
+			return readUint(&b.Number, value)
+		case "position":
+			return readUint(&b.Position, value)
+		case "deliveries":
+			return elements(value, func(value []byte) error {
+				d, err := c.readDelivery(value)
+				b.Deliveries = append(b.Deliveries, d)
+				return err
+			})
+		case "error":
+			failure = &Error{}
+			return json.Unmarshal(value, failure)
 		}
-		b.Deliveries[n] = adapter.Delivery{Key: d.Key, Finalisation: f, Handled: d.Handled, More: d.More, Revoked: d.Revoked}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("wire: not a batch: %w", err)
+	case failure != nil:
+		return nil, failure
 	}
 	return b, nil
+}
+
+func (c Codec) readDelivery(text []byte) (adapter.Delivery, error) {
+	var d adapter.Delivery
+	err := members(text, func(name string, value []byte) error {
+		switch name {
+		case "key":
+			return readKey(&d.Key, value)
+		case "sequence":
+			return readUint(&d.Finalisation.Sequence, value)
+		case "completed":
+			return readBool(&d.Finalisation.Completed, value)
+		case "handled":
+			return readBool(&d.Handled, value)
+		case "more":
+			return readBool(&d.More, value)
+		case "revoked":
+			return readBool(&d.Revoked, value)
+		case "instances":
+			return elements(value, func(value []byte) error {
+				instance, err := c.readShown(value)
+				d.Finalisation.Instances = append(d.Finalisation.Instances, instance)
+				return err
+			})
+		}
+		return nil
+	})
+	return d, err
 }

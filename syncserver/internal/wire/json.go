@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"unicode/utf8"
-
-	"github.com/strabo-engine/strabo/enactment"
 )
 
 // appendString writes a JSON string.
@@ -44,5 +42,3 @@ func appendStrings(to []byte, members map[string]string) []byte {
 	}
 	return append(to, '}')
 }
-
-func parseValues(text []byte) (enactment.Values, error) { return enactment.ParseValues(text) }

@@ -30,6 +30,9 @@ func TestConformance(t *testing.T) {
 	t.Run("three servers", func(t *testing.T) {
 		conformance.Run(t, natsSystem(3, syncserver.ServerConfig{}), false)
 	})
+	t.Run("two servers in batches", func(t *testing.T) {
+		conformance.Run(t, natsSystem(2, syncserver.ServerConfig{Window: 50 * time.Millisecond}), true)
+	})
 }
 
 func localSystem(options ...syncserver.Option) conformance.System {

@@ -17,6 +17,7 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/observation"
+	"github.com/strabo-engine/strabo/syncserver/internal/sequencer"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -123,6 +124,8 @@ type Server struct {
 	codec    wire.Codec
 	journal  *journal.Journal
 	host     *observation.Host
+	intake   *sequencer.Intake   // nil in immediate finalisation
+	election *sequencer.Election // nil in immediate finalisation
 	service  micro.Service
 	name     string
 	recent   *recent
@@ -207,11 +210,36 @@ func (s *Server) open(ctx context.Context) error {
 
 const snapshotEvery = 1000
 
+// sequence starts batch finalisation.
+func (s *Server) sequence() error {
+	c := s.config
+	config := sequencer.Config{
+		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Logger: s.log,
+	}
+	var err error
+	if s.intake, err = sequencer.NewIntake(config); err != nil {
+		return err
+	}
+	s.election, err = sequencer.Stand(sequencer.ElectionConfig{
+		Config: config, Journal: s.journal, Span: c.Window, Count: c.WindowCount, Retention: c.Retention,
+		Lease: min(c.Lease, sequencerLease),
+	})
+	return err
+}
+
+// sequencerLease is how long a partition stays without a sequencer, at the most, when a server dies.
+const sequencerLease = 3 * time.Second
+
 func (s *Server) batch() bool { return s.config.Window > 0 || s.config.WindowCount > 0 }
 
 // start takes requests.
 func (s *Server) start() error {
 	var err error
+	if s.batch() {
+		if err = s.sequence(); err != nil {
+			return fmt.Errorf("syncserver: %w", err)
+		}
+	}
 	s.service, err = micro.AddService(s.conn, micro.Config{
 		Name: "strabo-" + wire.Token(s.config.System), Version: "1.0.0",
 		Description: "coordinates protocol " + s.rules.Protocol().Name(),
@@ -270,6 +298,12 @@ func (s *Server) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		s.working.Wait()
+		if s.election != nil {
+			s.election.Close()
+		}
+		if s.intake != nil {
+			s.intake.Close()
+		}
 		s.journal.Close()
 		close(done)
 	}()

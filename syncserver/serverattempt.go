@@ -124,6 +124,11 @@ func (s *Server) decide(ctx context.Context, a *enactment.Attempt, now time.Time
 		}
 		return refused(unplaced), nil
 	}
+	if s.intake != nil {
+		ctx, cancel := context.WithTimeout(ctx, s.config.Window+s.config.Timeout)
+		defer cancel()
+		return s.intake.Submit(ctx, key, *a)
+	}
 	outcomes, err := s.journal.Decide(ctx, key, []journal.Arrival{*a}, 0)
 	if err != nil {
 		return enactment.Outcome{}, err

@@ -178,6 +178,14 @@ func (w *Watch) Dead(subject string) bool {
 	return s.dead
 }
 
+// Free tells whether the lease of a subject has ended, or was never there when all were last looked at.
+func (w *Watch) Free(subject string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, ok := w.seen[subject]
+	return !ok || s.dead
+}
+
 // Look looks at all leases, and ends those that were not renewed for too long. It tells whether any ended since it
 // looked before.
 func (w *Watch) Look(ctx context.Context) (ended bool, err error) {

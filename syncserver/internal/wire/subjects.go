@@ -82,6 +82,9 @@ func (s Subjects) SequencerLease(partition int) string {
 	return s.under("lease", "sequencer", fmt.Sprint(partition))
 }
 
+// SequencerLeases matches the leases of all partitions.
+func (s Subjects) SequencerLeases() string { return s.under("lease", "sequencer", "*") }
+
 // ArrivalStream holds the attempts of batch finalisation in the order of arrival.
 func (s Subjects) ArrivalStream() string { return "STRABO_" + s.system + "_ARRIVALS" }
 

@@ -310,7 +310,9 @@ func (s *Server) Close(ctx context.Context) error {
 	select {
 	case <-done:
 		s.cancel()
-		if !s.conn.IsClosed() {
+		if s.conn.IsConnected() {
+			ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+			defer cancel()
 			failure = errors.Join(failure, s.conn.FlushWithContext(ctx))
 		}
 		return failure

@@ -133,6 +133,9 @@ func (e *Election) lead(ctx context.Context, n int, holder *lease.Holder) {
 	} else if ctx.Err() == nil {
 		e.config.Logger.Error("cannot follow the arrivals", "partition", n, "error", err)
 	}
+	if !e.config.Conn.IsConnected() {
+		return
+	}
 	ending, stop := context.WithTimeout(context.WithoutCancel(ctx), e.config.Timeout)
 	defer stop()
 	if err := holder.End(ending); err != nil && !errors.Is(err, lease.ErrLost) {

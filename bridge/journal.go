@@ -74,7 +74,7 @@ type Entry struct {
 type Answer struct {
 	ID     string           `json:"id"`
 	Action string           `json:"action"`
-	Values enactment.Values `json:"values"`
+	Values enactment.Values `json:"values,omitempty"`
 }
 
 // MemoryJournal is a [Journal] that lasts as long as the process. The zero value is empty and ready for use.

@@ -255,6 +255,7 @@ func (in *Inbound) getOrder(ctx context.Context, c call) (int, any, error) {
 		Totals       enactment.Value  `json:"totals"`
 	}{
 		spoken(orderCapability), c.id, s.id, confirmation.PermalinkURL, lines,
-		map[string][]any{"expectations": {}, "events": {}}, v.Totals,
+		map[string][]any{"expectations": {}, "events": {}},
+		v.Totals,
 	}, nil
 }

@@ -20,6 +20,8 @@ type commandLine struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 
 	Check checkCommand `cmd:"" help:"Report what is wrong with protocols."`
+	Demo  demoCommand  `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
+	Buy   buyCommand   `cmd:"" help:"Buy at a remote UCP shop."`
 }
 
 // streams are where a command reads and writes. Answers go to out, everything else to err.

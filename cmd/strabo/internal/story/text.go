@@ -22,7 +22,7 @@ const widest = 56
 var identifier = regexp.MustCompile(`([0-9a-f]{8})-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}`)
 
 // WriteText writes the story as a timeline, one event a line: milliseconds since it began, which side's engine decided,
-// who did what, and what was bound by it that was not known before. Calls stand between the sides.
+// who did what in which enactment, and what was bound by it that was not said before. Calls stand between the sides.
 func (s *Story) WriteText(w io.Writer) error {
 	events := s.sorted()
 	known := make(map[string]bool)
@@ -68,12 +68,15 @@ func recordText(e event, known map[string]bool) string {
 	}
 	keys := r.Enactment.Values()
 	for _, name := range sortedNames(r) {
-		scoped := e.side + string(r.Enactment) + name
 		value, shown := r.Values[name]
-		if _, isKey := keys[name]; isKey || known[scoped] || shown && value.String() == "null" {
+		said := e.side + " " + name + " " + value.String()
+		if !shown {
+			said = e.side + " " + name + " of " + string(r.Enactment)
+		}
+		if _, isKey := keys[name]; isKey || known[said] || shown && value.String() == "null" {
 			continue
 		}
-		known[scoped] = true
+		known[said] = true
 		if shown {
 			text += "  " + name + "=" + valueText(value)
 		} else {

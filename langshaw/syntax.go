@@ -69,6 +69,8 @@ func errorCharacter(c clause, t token) Diagnostic {
 	}
 	message := "means nothing here: names are letters, digits, _, - and @"
 	switch {
+	case strings.HasSuffix(t.text, ">"):
+		shown, message = quote(t.text), "means nothing here: "+shapes[nogo]
 	case strings.ContainsRune("_-@", first) && len(t.text) > 1:
 		message = "cannot begin a name: begin it with a letter or a digit"
 	case c == nogo:

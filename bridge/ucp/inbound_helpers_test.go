@@ -98,12 +98,13 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 	t.Helper()
 	agent, err := adapter.New(rules, "Business", exec)
 	require.NoError(t, err)
-	value := func(e adapter.Enactment, action, attribute string, into any) {
+	value := func(e adapter.Enactment, action, attribute string, into any) error {
 		for i := range e.Instances() {
 			if v, ok := i.Value(attribute); ok && i.Action == action {
-				_ = v.Decode(into) // A shape that the stall does not know reads as nothing.
+				return v.Decode(into)
 			}
 		}
+		return nil
 	}
 	answer := func(ctx context.Context, f *adapter.FeasibleAction, action string, values adapter.Values) error {
 		var cid string
@@ -127,9 +128,11 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 		held(ctx, "Create")
 		var lines []stallLine
 		var fulfillment stallFulfillment
-		value(f.Enactment, "Create", "line_items", &lines)
-		value(f.Enactment, "Create", "fulfillment", &fulfillment)
-		totals, err := s.quote(lines, fulfillment.option() != "")
+		err := errors.Join(value(f.Enactment, "Create", "line_items", &lines), value(f.Enactment, "Create", "fulfillment", &fulfillment))
+		var totals []ucp.Total
+		if err == nil {
+			totals, err = s.quote(lines, fulfillment.option() != "")
+		}
 		if err != nil {
 			return answer(ctx, f, "Refused", adapter.Values{"reason": map[string]string{
 				"code": "out_of_stock", "content": err.Error(), "path": "$.line_items[0]",
@@ -142,8 +145,7 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 		var payment struct {
 			Credential struct{ Token string }
 		}
-		value(f.Enactment, "Complete", "payment", &payment)
-		if payment.Credential.Token != goodToken {
+		if err := value(f.Enactment, "Complete", "payment", &payment); err != nil || payment.Credential.Token != goodToken {
 			return answer(ctx, f, "Declined", adapter.Values{"decline": "no money in it"})
 		}
 		return answer(ctx, f, "Completed", adapter.Values{"order": map[string]string{

@@ -2,10 +2,12 @@ package ucp_test
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/strabo-engine/strabo/bridge/ucp"
 )
@@ -291,4 +293,69 @@ func TestNewInboundSaysWhatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, "not absolute")
 	_, err = ucp.NewInbound(s.rules, nil, ucp.InboundOptions{Storefront: s.stall})
 	require.Error(t, err)
+}
+
+// TestInboundLongChain: a checkout may be changed as often as one likes.
+func TestInboundLongChain(t *testing.T) {
+	s := newSystem(t, nil)
+	id := s.ready(t)
+	for i := range 50 {
+		quantity := strconv.Itoa(1 + i%2)
+		r := s.ask("PUT", "/checkout-sessions/"+id, `{"line_items": [{"item": {"id": "ink"}, "quantity": `+quantity+`}]}`)
+		require.Equal(t, http.StatusOK, r.status, r.raw)
+		require.EqualValues(t, 250*(1+i%2)+50, r.total("total"))
+	}
+	require.Equal(t, http.StatusOK, s.ask("POST", "/checkout-sessions/"+id+"/complete", paying(goodToken)).status)
+}
+
+// TestInboundAnyBody: whatever JSON is sent, it is never the bridge's own fault, and never taken for something else.
+func TestInboundAnyBody(t *testing.T) {
+	s := newSystem(t, nil)
+	id := s.ready(t)
+	name := rapid.SampledFrom([]string{
+		"line_items", "item", "id", "quantity", "buyer", "fulfillment", "methods", "groups", "destinations", "type",
+		"selected_destination_id", "selected_option_id", "discounts", "codes", "payment_data", "handler_id", "credential", "other",
+	})
+	scalar := rapid.SampledFrom([]string{
+		`null`, `true`, `0`, `1`, `-1`, `1.5`, `1e99`, `""`, `"pen"`, `"ink"`, `"purse"`, `"li_1"`, `"home"`, `"mule"`, `"shipping"`,
+	})
+	var value func(t *rapid.T, depth int) string
+	value = func(t *rapid.T, depth int) string {
+		kind := rapid.IntRange(0, 2).Draw(t, "kind")
+		if depth == 0 || kind == 0 {
+			return scalar.Draw(t, "scalar")
+		}
+		var parts []string
+		used := make(map[string]bool)
+		for range rapid.IntRange(0, 3).Draw(t, "members") {
+			member := name.Draw(t, "name")
+			if kind == 1 {
+				parts = append(parts, value(t, depth-1))
+			} else if !used[member] {
+				used[member] = true
+				parts = append(parts, strconv.Quote(member)+":"+value(t, depth-1))
+			}
+		}
+		if kind == 1 {
+			return "[" + strings.Join(parts, ",") + "]"
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		body := strings.ReplaceAll(rapid.SampledFrom([]string{
+			`?`, `{"line_items": ?}`, `{"line_items": [?]}`, `{"line_items": [{"item": {"id": "pen"}, "quantity": 1}], "buyer": ?}`,
+			`{"line_items": [{"item": {"id": "pen"}, "quantity": 1}], "fulfillment": ?}`, `{"fulfillment": {"methods": ?}}`,
+			`{"fulfillment": {"methods": [?]}}`, `{"fulfillment": {"methods": [{"groups": ?}]}}`,
+			`{"fulfillment": {"methods": [{"destinations": ?, "selected_destination_id": "home"}]}}`, `{"discounts": ?}`,
+			`{"payment_data": ?}`, `{"payment_data": {"handler_id": "purse", "credential": ?}}`,
+		}).Draw(t, "form"), "?", value(t, 4))
+		for _, r := range []response{
+			s.ask("POST", "/checkout-sessions", body),
+			s.ask("PUT", "/checkout-sessions/"+id, body),
+			s.ask("POST", "/checkout-sessions/"+id+"/complete", body),
+		} {
+			require.Contains(t, []int{200, 201, 400, 402, 409, 422}, r.status, "%s\n%s", body, r.raw)
+		}
+	})
+	require.NotContains(t, s.logged.String(), "level=ERROR")
 }

@@ -61,11 +61,13 @@ func TestBuy(t *testing.T) {
 			"Cancelled: the total is 55.80 EUR.\n", "", 0,
 		},
 		"nowhere to deliver": {
-			[]string{"--item", "oil-lamp"}, exitNo,
+			[]string{"--item", "oil-lamp"},
+			exitNo,
 			"The shop refused: the shop has no destination for the buyer, and none was given (destination_required)\n", "", 0,
 		},
 		"nothing delivered": {
-			[]string{"--item", "oil-lamp", "--no-delivery"}, exitNo,
+			[]string{"--item", "oil-lamp", "--no-delivery"},
+			exitNo,
 			"The shop refused: Fulfillment address and option must be selected before completion. (missing)\n", "", 0,
 		},
 		"no number":   {append([]string{"--item", "oil-lamp", "--quantity", "0"}, pharos...), exitWrongUse, "", "strabo: --quantity is 0", 0},

@@ -37,6 +37,8 @@ const (
 	// EntryUnknown says that nobody can tell what became of a request; Detail says why. An entry that follows may
 	// settle it.
 	EntryUnknown EntryKind = "unknown"
+	// EntryUnsent says that the request of the last open entry has certainly not left. It may be made anew.
+	EntryUnsent EntryKind = "unsent"
 	// EntryDiverged says that what the remote party reported does not fit the protocol; Detail says how.
 	EntryDiverged EntryKind = "diverged"
 	// EntryAnswered says that the attempt of the last known entry was accepted.

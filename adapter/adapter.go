@@ -27,8 +27,8 @@ type Adapter struct {
 }
 
 // New makes an adapter for a role of the protocol on an executor. It does nothing before [Adapter.Run] but submit
-// what is attempted. The error says what is wrong with the arguments: an unknown role, a party that is none of those configured
-// for the role, an option out of bounds.
+// what is attempted. The error says what is wrong with the arguments: an unknown role, a party that is none of those
+// configured for the role, an option out of bounds.
 func New(rules *enactment.Rules, role string, executor Executor, opts ...Option) (*Adapter, error) {
 	switch {
 	case rules == nil:

@@ -19,6 +19,10 @@
 // attempt and wait for the promise: attempts run on goroutines of their own, and no answer waits for a handler. A
 // handler that waits for something else, such as the handler of another enactment, occupies its place meanwhile.
 //
+// The context of a handler ends when Run ends, and with [ErrRevoked] as its cause when the enactment becomes another
+// adapter's or another party's. Otherwise it lives until the handler has returned and all attempts made with it have
+// resolved, so a handler may return and keep the promise.
+//
 // Deliveries wait in a queue of bounded size ([WithQueue]) that all enactments of the adapter share. When it is full
 // nothing more is received until a handler is done, so one enactment can delay the others, its own waiting deliveries
 // being in their way, but only as long as its handler runs.

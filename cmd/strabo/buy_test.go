@@ -16,7 +16,7 @@ import (
 // lampShop opens the demo shop and gives its URL.
 func lampShop(t *testing.T) (string, *demoshop.Shop) {
 	t.Helper()
-	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery())
+	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
 	server, err := demoshop.Serve(shop, demoshop.ServeOptions{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
@@ -59,6 +59,11 @@ func TestBuy(t *testing.T) {
 		"too dear": {
 			append([]string{"--item", "lantern-brass", "--max", "5000"}, pharos...), exitNo,
 			"Cancelled: the total is 55.80 EUR.\n", "", 0,
+		},
+		"a customer that the shop knows": {
+			[]string{"--item", "oil-lamp", "--buyer", "grace@lighthouse.example"},
+			exitFine,
+			"Order L00001 placed, 17.10 EUR: https://lamps.example/orders/L00001\n", "", 1,
 		},
 		"nowhere to deliver": {
 			[]string{"--item", "oil-lamp"},

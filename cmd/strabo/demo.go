@@ -79,7 +79,7 @@ func (c *demoCommand) Run(s *streams) (err error) {
 			goods[i].Stock += int64(2 * c.Rounds)
 		}
 	}
-	shop := demoshop.New(goods, demoshop.Delivery())
+	shop := demoshop.New(goods, demoshop.Delivery(), demoshop.Customers())
 	logger := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	server, err := demoshop.Serve(shop, demoshop.ServeOptions{Recorder: told.Recorder(shopSide), Logger: logger})
 	if err != nil {

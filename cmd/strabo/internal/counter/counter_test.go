@@ -83,7 +83,7 @@ func TestEndings(t *testing.T) {
 		"cancelled": {"lantern-brass", func(shopper.Bill) shopper.Decision { return shopper.Decision{Cancel: true} }, "Cancelled", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shop := demoshop.New(demoshop.Goods(), demoshop.Delivery())
+			shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
 			told := new(story.Story)
 			business := serve(t, shop, demoshop.ServeOptions{Recorder: told.Recorder("shop")})
 			at := open(t, business, counter.Options{Decide: test.decide, Recorder: told.Recorder("platform"), Call: told.Call})
@@ -127,7 +127,7 @@ func requireToldWithoutSecrets(t *testing.T, told *story.Story) {
 func TestManyBuyersOneLantern(t *testing.T) {
 	for name, batch := range map[string]time.Duration{"immediate": 0, "batch": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			shop := demoshop.New(demoshop.Goods(), demoshop.Delivery())
+			shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
 			at := open(t, serve(t, shop, demoshop.ServeOptions{Batch: batch}), counter.Options{Decide: paying("coins")})
 			var mu sync.Mutex
 			count := make(map[string]int)
@@ -159,7 +159,7 @@ func TestRace(t *testing.T) {
 	for i := range goods {
 		goods[i].Stock = 1000
 	}
-	shop := demoshop.New(goods, demoshop.Delivery())
+	shop := demoshop.New(goods, demoshop.Delivery(), demoshop.Customers())
 	at := open(t, serve(t, shop, demoshop.ServeOptions{}), counter.Options{Decide: func(b shopper.Bill) shopper.Decision {
 		return shopper.Decision{Pay: paying("coins")(b).Pay, Cancel: true}
 	}})

@@ -54,10 +54,19 @@ func Delivery() []Option {
 	}
 }
 
+// Customers lists where the customers that a new shop knows live, by email, in the form of UCP's shipping destination.
+func Customers() map[string]map[string]any {
+	return map[string]map[string]any{"grace@lighthouse.example": {
+		"id": "home", "full_name": "Grace Keeper",
+		"street_address": "1 Pharos Road", "address_locality": "Alexandria", "address_country": "EG",
+	}}
+}
+
 // Shop holds the goods, the stock and the till. It is safe for concurrent use.
 type Shop struct {
-	items    map[string]Item
-	delivery []Option
+	items     map[string]Item
+	delivery  []Option
+	customers map[string]map[string]any
 
 	mu      sync.Mutex
 	stock   map[string]int64
@@ -66,10 +75,10 @@ type Shop struct {
 	written int // that were ever written: what the next is numbered after
 }
 
-// New opens a shop with the given goods and ways of delivery.
-func New(goods []Item, delivery []Option) *Shop {
+// New opens a shop with the given goods, ways of delivery, and addresses of customers by email.
+func New(goods []Item, delivery []Option, customers map[string]map[string]any) *Shop {
 	s := &Shop{
-		items: make(map[string]Item, len(goods)), delivery: delivery,
+		items: make(map[string]Item, len(goods)), delivery: delivery, customers: customers,
 		stock: make(map[string]int64, len(goods)), settled: make(map[string]settlement),
 	}
 	for _, item := range goods {

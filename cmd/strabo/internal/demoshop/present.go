@@ -67,6 +67,9 @@ func (s *Shop) presentFulfillment(wish Wish, lines []string, subtotal int64) any
 	}
 	asked := wish.Fulfillment.Methods[0]
 	method := presentedMethod{ID: "shipping", Type: "shipping", Lines: lines}
+	if email, _ := wish.Buyer["email"].(string); len(asked.Destinations) == 0 && s.customers[email] != nil {
+		method.Destinations = append(method.Destinations, s.customers[email])
+	}
 	for i, destination := range asked.Destinations {
 		if id, ok := destination["id"].(string); !ok || id == "" {
 			destination["id"] = fmt.Sprintf("destination_%d", i+1)

@@ -31,7 +31,7 @@ func delivered(option string) string {
 }
 
 func TestPrice(t *testing.T) {
-	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery())
+	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
 	for name, test := range map[string]struct {
 		lines, fulfillment string
 		want               []demoshop.Total
@@ -68,7 +68,7 @@ func TestPrice(t *testing.T) {
 }
 
 func TestPriceSaysNo(t *testing.T) {
-	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery())
+	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
 	for lines, want := range map[string]demoshop.No{
 		`[{"item": {"id": "candle"}, "quantity": 1}]`:      {"item_unavailable", "Product candle not found.", "$.line_items[0]"},
 		`[{"item": {"id": "glass-spare"}, "quantity": 1}]`: {"out_of_stock", "Insufficient stock of glass-spare: 1 wanted, 0 left.", "$.line_items[0]"},
@@ -99,7 +99,7 @@ func TestBillsAddUp(t *testing.T) {
 	for i := range goods {
 		goods[i].Stock = 1_000_000
 	}
-	shop := demoshop.New(goods, demoshop.Delivery())
+	shop := demoshop.New(goods, demoshop.Delivery(), demoshop.Customers())
 	rapid.Check(t, func(t *rapid.T) {
 		lines := ""
 		for i := range rapid.IntRange(1, 4).Draw(t, "lines") {
@@ -126,7 +126,7 @@ func instrument(handler, token string) enactment.Value {
 }
 
 func TestSettle(t *testing.T) {
-	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery())
+	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
 	w := wish(t, `[{"item": {"id": "oil-lamp"}, "quantity": 3}]`, delivered("post"))
 	coins := instrument("demo_pay", "coins")
 
@@ -169,7 +169,7 @@ func TestSettle(t *testing.T) {
 
 // TestStockIsNeverBelowZero lets many buy what there is too little of.
 func TestStockIsNeverBelowZero(t *testing.T) {
-	shop := demoshop.New([]demoshop.Item{{ID: "oil", Price: 1, Stock: 25}}, demoshop.Delivery())
+	shop := demoshop.New([]demoshop.Item{{ID: "oil", Price: 1, Stock: 25}}, demoshop.Delivery(), nil)
 	w := wish(t, `[{"item": {"id": "oil"}, "quantity": 2}]`, delivered("post"))
 	var orders atomic.Int64
 	var all sync.WaitGroup

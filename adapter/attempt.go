@@ -27,6 +27,13 @@ func WithAttemptID(id string) AttemptOption {
 	return func(a *enactment.Attempt) { a.ID = id }
 }
 
+// WithAttemptTime says when the attempt was first made, instead of now. Give it together with [WithAttemptID] when an
+// attempt is repeated after the process that made it is gone: one that is older than the executor's memory of answers
+// is then refused as expired, and not taken for a new one (semantics section 5).
+func WithAttemptTime(at time.Time) AttemptOption {
+	return func(a *enactment.Attempt) { a.At = at }
+}
+
 // WithPartyOf names the party that plays another role. Only the attempt that starts an enactment may (semantics
 // section 3).
 func WithPartyOf(role, party string) AttemptOption {

@@ -72,6 +72,23 @@ func TestAttemptOptions(t *testing.T) {
 	require.ErrorIs(t, other.Attempt(t.Context(), "Stop", adapter.Values{"ID": "1"}).Err(t.Context()), enactment.WrongParty)
 }
 
+func TestRepeatedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := rulesOf(t, notes)
+		l := local(t, rules, syncserver.WithRetention(time.Hour))
+		buyer, seller := agent(t, rules, "Buyer", l), agent(t, rules, "Seller", l)
+		accepted(t, buyer, "Ask", adapter.Values{"ID": "1"})
+		values := adapter.Values{"ID": "1", "NID": 1, "text": "hello"}
+		id, made := adapter.WithAttemptID("n1"), adapter.WithAttemptTime(time.Now())
+		first := accepted(t, seller, "Note", values, id, made)
+		time.Sleep(30 * time.Minute)
+		require.Equal(t, first, accepted(t, seller, "Note", values, id, made))
+		time.Sleep(24 * time.Hour)
+		values["NID"] = 2 // so that nothing else stands against it
+		require.ErrorIs(t, seller.Attempt(t.Context(), "Note", values, id, made).Err(t.Context()), enactment.Expired)
+	})
+}
+
 func TestAttemptOfWhatIsNoValue(t *testing.T) {
 	rules := rulesOf(t, purchase)
 	buyer := agent(t, rules, "Buyer", scripted(rules)) // which would panic if it were asked

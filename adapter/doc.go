@@ -29,9 +29,10 @@
 //
 // # Logs
 //
-// What is logged about a handler that failed are the action, the enactment's key, the position and the error's text;
-// the package itself never puts values into a text, and [FeasibleAction], [Observation] and [Enactment] print without
-// them. An error of a handler is logged as it is: put no secret into it.
+// What is logged about a handler that failed are the action, the enactment's key, the position and the error's text: as
+// an error, or as a warning if it is a [*Rejection], since a handler may well return what its promise says. The package
+// itself never puts values into a text, and [FeasibleAction], [Observation] and [Enactment] print without them. An error
+// of a handler is logged as it is: put no secret into it.
 //
 // This package must not know of networks, of storage, or of any one executor. It decides nothing: what is enabled and
 // who wins is said by package enactment alone. Start reading at [Adapter].

@@ -225,7 +225,9 @@ func panicked(value any) error {
 func (r *run) report(ctx context.Context, failure HandlerError) {
 	log := r.adapter.log.With("step", failure.Step, "action", failure.Action,
 		"enactment", failure.Enactment, "sequence", failure.Sequence)
-	if failure.Stack != nil {
+	if _, refused := errors.AsType[*Rejection](failure.Err); refused {
+		log.WarnContext(ctx, "attempt of a handler refused", "error", failure.Err)
+	} else if failure.Stack != nil {
 		log.ErrorContext(ctx, "handler failed", "error", failure.Err, "stack", string(failure.Stack))
 	} else {
 		log.ErrorContext(ctx, "handler failed", "error", failure.Err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/langshaw"
@@ -29,7 +28,7 @@ sayso
 	if err != nil {
 		log.Fatal(err)
 	}
-	local := syncserver.NewLocal(rules, syncserver.WithBatch(time.Second, 2))
+	local := syncserver.NewLocal(rules, syncserver.WithBatch(0, 2)) // a window closes when two have come
 	defer local.Close()
 
 	values := func(price int) enactment.Values {

@@ -21,7 +21,7 @@ type declaredAction struct {
 }
 
 type declaredSayso struct {
-	roles     []string
+	ranking   *ranking
 	attribute string
 }
 
@@ -54,7 +54,7 @@ func newProtocol(d declarations) *Protocol {
 			index: i, name: declared.name, role: declared.role, attributes: declared.attributes, span: declared.span,
 			keys: sets.among(declared.attributes),
 		}
-		if len(a.attributes) > fewAttributes {
+		if len(a.attributes) > few {
 			a.carries = make(map[string]bool, len(a.attributes))
 			for _, attribute := range a.attributes {
 				a.carries[attribute] = true
@@ -73,7 +73,7 @@ func (p *Protocol) collectAttributes(d declarations, sets *keySets) {
 		a, ok := p.attribute[name]
 		if !ok {
 			_, action := p.byName[name]
-			a = &Attribute{name: name, key: p.isKey[name], action: action, span: d.span(name), scope: sets.empty}
+			a = &Attribute{name: name, key: p.isKey[name], action: action, span: d.span(name), scope: sets.empty, sayso: nobody}
 			p.attribute[name] = a
 			p.attributes = append(p.attributes, a)
 		}
@@ -108,11 +108,7 @@ func (p *Protocol) collectAttributes(d declarations, sets *keySets) {
 	}
 	for _, s := range d.saysos {
 		a := mention(s.attribute)
-		a.sayso = s.roles
-		a.rank = make(map[string]int, len(s.roles))
-		for rank, role := range s.roles {
-			a.rank[role] = rank
-		}
+		a.sayso = s.ranking
 	}
 	for _, c := range p.what {
 		for _, name := range c.alternatives {

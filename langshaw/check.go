@@ -146,15 +146,17 @@ func (r *resolver) checkSaysos() {
 			}
 			fine = r.isKnownRole(n) && fine
 		}
-		roles := textsOf(entry.roles)
+		ranking := newRanking(textsOf(entry.roles))
 		for _, n := range entry.attributes {
 			if !r.isFineSayso(n) || !fine {
 				r.leaveOut(sayso)
 				r.draft.doubt(sayso, n.text)
 				continue
 			}
-			r.out.saysos = append(r.out.saysos, declaredSayso{roles: roles, attribute: n.text})
-			r.rank(entry, n)
+			r.out.saysos = append(r.out.saysos, declaredSayso{ranking: ranking, attribute: n.text})
+			s := &ranked{ranking: ranking, names: entry.roles, attribute: n}
+			r.symbol(n.text).ranked = s
+			r.ranked = append(r.ranked, s)
 		}
 	}
 }

@@ -121,6 +121,7 @@ func TestTooManyDiagnostics(t *testing.T) {
 			_, diagnostics := langshaw.Parse([]byte(fill(base, 300_000, line)))
 			require.Len(t, diagnostics, 10_001)
 			last := diagnostics[10_000]
+			require.Equal(t, diagnostics[9_999].Span, last.Span)
 			require.Equal(t, langshaw.CodeTooMany, last.Code)
 			require.Equal(t, severity, last.Severity)
 			require.Equal(t, severity == langshaw.Error, diagnostics.HasErrors())

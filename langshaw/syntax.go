@@ -192,6 +192,8 @@ func (e flawed) explainAction() string {
 		return "`-/>` belongs to a nogo, and this is do: is the line `nogo` missing above?"
 	case e.at == 0 && e.bad.kind == closing:
 		return "`)` closes nothing: remove it"
+	case e.at == 0 && e.bad.kind == comma:
+		return "actions stand one after the other: remove the comma"
 	case e.at == 0:
 		return ""
 	case e.at == 1 && e.bad.kind == opening:

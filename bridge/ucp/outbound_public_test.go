@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 )
 
@@ -33,7 +35,8 @@ type losing struct {
 	http.RoundTripper
 	mu   sync.Mutex
 	lose func(r *http.Request) bool
-	sent []string
+	// die makes the loss last until the caller is gone, and tells of it.
+	die chan struct{}
 }
 
 func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -42,11 +45,14 @@ func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
 	if lose {
 		l.lose = nil
 	}
-	l.sent = append(l.sent, r.Method)
 	l.mu.Unlock()
 	response, err := l.RoundTripper.RoundTrip(r)
 	if err == nil && lose {
 		_ = response.Body.Close()
+		if l.die != nil {
+			l.die <- struct{}{}
+			<-r.Context().Done()
+		}
 		return nil, http.ErrHandlerTimeout
 	}
 	return response, err
@@ -61,9 +67,11 @@ func TestPublicShops(t *testing.T) {
 	onPublicShops(t, func(t *testing.T, url string) {
 		open := func(t *testing.T) (*market, *losing) {
 			transport := &http.Transport{}
-			t.Cleanup(transport.CloseIdleConnections)
 			l := &losing{RoundTripper: transport}
-			return openMarket(t, url, func(o *ucp.OutboundOptions) { o.Client = &http.Client{Transport: l} }), l
+			return openMarket(t, url, func(o *ucp.OutboundOptions) {
+				t.Cleanup(transport.CloseIdleConnections)
+				o.Client = &http.Client{Transport: l}
+			}), l
 		}
 		buyer := doc{"full_name": "John Doe", "email": "john.doe@example.com"}
 		wishes := map[string]any{
@@ -118,12 +126,49 @@ func TestPublicShops(t *testing.T) {
 			m.cancel(m.expect("Created"))
 			m.expect("Cancelled")
 		})
-		for name, lost := range map[string]func(r *http.Request) bool{
+		lost := map[string]func(r *http.Request) bool{
 			"create":   func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/checkout-sessions") },
 			"update":   func(r *http.Request) bool { return r.Method == http.MethodPut },
 			"complete": func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/complete") },
 			"cancel":   func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/cancel") },
-		} {
+		}
+		for name, lost := range lost {
+			t.Run("killed before the answer to "+name+" is there", func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "journal")
+				journal, err := bridge.OpenFileJournal(file)
+				require.NoError(t, err)
+				m, l := open(t)
+				m.stop()
+				m.options.Journal = journal
+				m.start()
+				l.mu.Lock()
+				l.lose, l.die = lost, make(chan struct{})
+				l.mu.Unlock()
+				died := make(chan struct{})
+				go func() {
+					defer close(died)
+					<-l.die
+					m.stop()
+					assert.NoError(t, journal.Close())
+					journal, err := bridge.OpenFileJournal(file)
+					assert.NoError(t, err)
+					m.options.Journal = journal
+					m.start()
+				}()
+				m.attempt("Create", adapter.Values{"line_items": roses, "buyer": buyer, "fulfillment": doc{}})
+				created := m.expect("Created")
+				if name == "cancel" {
+					m.cancel(created)
+					m.expect("Cancelled")
+				} else {
+					m.complete(created, card("google_pay", "tok_public_4711"))
+					m.expect("Completed")
+				}
+				<-died
+				written, err := os.ReadFile(file)
+				require.NoError(t, err)
+				assert.NotContains(t, string(written), "tok_public_4711")
+			})
 			t.Run("lost response to "+name, func(t *testing.T) {
 				m, l := open(t)
 				l.mu.Lock()

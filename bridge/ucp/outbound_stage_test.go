@@ -32,7 +32,10 @@ type market struct {
 	observed chan adapter.Observation
 	unknown  chan bridge.Unsettled
 	diverged chan bridge.Divergence
+	business *ucp.Business
+	options  ucp.OutboundOptions
 	journal  *bridge.MemoryJournal
+	stop     func() // stops the bridge
 
 	mu    sync.Mutex
 	calls []bridge.Call
@@ -65,9 +68,9 @@ func openMarket(t *testing.T, url string, change ...func(*ucp.OutboundOptions)) 
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport}
-	business, err := ucp.Discover(t.Context(), client, url)
+	m.business, err = ucp.Discover(t.Context(), client, url)
 	require.NoError(t, err)
-	options := ucp.OutboundOptions{
+	m.options = ucp.OutboundOptions{
 		Client: client, Journal: m.journal, Logger: logger,
 		Audit: func(c bridge.Call) {
 			m.mu.Lock()
@@ -79,10 +82,8 @@ func openMarket(t *testing.T, url string, change ...func(*ucp.OutboundOptions)) 
 		Patience:   bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond},
 	}
 	for _, change := range change {
-		change(&options)
+		change(&m.options)
 	}
-	m.outbound, err = ucp.NewOutbound(m.rules, m.exec, business, options)
-	require.NoError(t, err)
 	m.platform, err = adapter.New(m.rules, "Platform", m.exec, adapter.WithLogger(logger))
 	require.NoError(t, err)
 	for _, action := range []string{"Created", "Refused", "Completed", "Declined", "Cancelled"} {
@@ -91,19 +92,31 @@ func openMarket(t *testing.T, url string, change ...func(*ucp.OutboundOptions)) 
 			return nil
 		})
 	}
-	m.background(m.outbound.Run)
+	m.start()
 	m.background(m.platform.Run)
 	return m
 }
 
-func (m *market) background(run func(context.Context) error) {
+// start starts a bridge, also after the one before was stopped.
+func (m *market) start() {
+	m.t.Helper()
+	var err error
+	m.outbound, err = ucp.NewOutbound(m.rules, m.exec, m.business, m.options)
+	require.NoError(m.t, err)
+	m.stop = m.background(m.outbound.Run)
+}
+
+// background runs something until the test ends or stop is called, which waits for it.
+func (m *market) background(run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- run(ctx) }()
-	m.t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		assert.NoError(m.t, <-done)
 	})
+	m.t.Cleanup(stop)
+	return stop
 }
 
 const cid = "c1"

@@ -175,12 +175,20 @@ func (s *stall) Present(_ context.Context, contents ucp.Contents) (ucp.Presentat
 		})
 	}
 	if len(fulfillment.Methods) > 0 {
-		method := map[string]any{"id": "m", "type": "shipping", "line_item_ids": []string{}}
+		var ids []string
+		for _, l := range lines {
+			ids = append(ids, l.ID)
+		}
+		method := map[string]any{"id": "m", "type": "shipping", "line_item_ids": ids}
 		if selected := fulfillment.Methods[0].Selected; selected != "" {
 			method["selected_destination_id"] = selected
+			method["destinations"] = []any{map[string]string{"id": selected, "address_country": "GR"}}
 		}
 		if option := fulfillment.option(); option != "" {
-			method["groups"] = []any{map[string]any{"id": "g", "line_item_ids": []string{}, "selected_option_id": option}}
+			method["groups"] = []any{map[string]any{
+				"id": "g", "line_item_ids": ids, "selected_option_id": option,
+				"options": []any{map[string]any{"id": option, "title": "By mule", "totals": []ucp.Total{{Type: "total", Amount: 50}}}},
+			}}
 		}
 		p.Fulfillment = map[string]any{"methods": []any{method}}
 	}
@@ -241,10 +249,18 @@ func (l *lines) String() string {
 // newSystem starts a system; it ends with the test, or with stop.
 func newSystem(t *testing.T, configure func(*stall, *ucp.InboundOptions), options ...syncserver.Option) *system {
 	t.Helper()
-	leaks := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 	rules, err := protocols.Load("simple-ucp")
 	require.NoError(t, err)
+	return newSystemOf(t, rules, configure, options...)
+}
+
+// newSystemOf starts a system of a protocol.
+func newSystemOf(
+	t *testing.T, rules *enactment.Rules, configure func(*stall, *ucp.InboundOptions), options ...syncserver.Option,
+) *system {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 	s := &system{stall: new(stall), rules: rules, logged: new(lines), records: new(lines)}
 	s.stall.pens.Store(10)
 	s.stall.price.Store(100)

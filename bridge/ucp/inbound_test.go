@@ -1,6 +1,8 @@
 package ucp_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,6 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/langshaw"
+	"github.com/strabo-engine/strabo/protocols"
 )
 
 func TestInboundLifeOfACheckout(t *testing.T) {
@@ -61,6 +66,10 @@ func TestInboundLifeOfACheckout(t *testing.T) {
 	require.Equal(t, http.StatusOK, shown.status, shown.raw)
 	requireSchema(t, orderSchema, shown.raw)
 	require.Equal(t, created.id(), shown.body["checkout_id"])
+	require.JSONEq(t, `{"events": [], "expectations": [{
+	  "id": "expected_m", "line_items": [{"id": "li_1", "quantity": 1}], "method_type": "shipping",
+	  "destination": {"id": "home", "address_country": "GR"}, "description": "By mule"
+	}]}`, jsonOf(t, shown.body["fulfillment"]))
 
 	for _, late := range []response{
 		s.ask("POST", path+"/complete", paying(goodToken)),
@@ -71,6 +80,13 @@ func TestInboundLifeOfACheckout(t *testing.T) {
 		require.Equal(t, "CHECKOUT_NOT_MODIFIABLE", late.code())
 	}
 	require.EqualValues(t, 1, s.stall.orders.Load())
+}
+
+func jsonOf(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(text)
 }
 
 func TestInboundCancel(t *testing.T) {
@@ -265,6 +281,32 @@ func TestInboundMerge(t *testing.T) {
 	require.Equal(t, "incomplete", r.state())
 }
 
+// TestInboundCarriesDiscounts: where the protocol binds discounts, the codes are bound, and others make a new enactment.
+func TestInboundCarriesDiscounts(t *testing.T) {
+	text, err := protocols.Source("simple-ucp")
+	require.NoError(t, err)
+	text = bytes.Replace(text, []byte("buyer, fulfillment)"), []byte("buyer, fulfillment, discounts)"), 1)
+	text = bytes.Replace(text, []byte("Platform: line_items,"), []byte("Platform: discounts, line_items,"), 1)
+	protocol, diagnostics := langshaw.Parse(text)
+	require.Empty(t, diagnostics)
+	rules, err := enactment.Compile(protocol, enactment.WithSecrets("payment"))
+	require.NoError(t, err)
+	s := newSystemOf(t, rules, nil)
+	require.Contains(t, s.ask("GET", "/.well-known/ucp", "").raw, "dev.ucp.shopping.discount")
+
+	created := s.ask("POST", "/checkout-sessions", onePen+`, "discounts": {"codes": ["10OFF"], "applied": []}}`)
+	require.Equal(t, http.StatusCreated, created.status, created.raw)
+	require.Contains(t, s.records.String(), `"discounts":{"codes":["10OFF"]}`)
+	for _, step := range []struct {
+		codes   string
+		created int
+	}{{`["10OFF"]`, 1}, {`[]`, 2}, {`[]`, 2}} {
+		r := s.ask("PUT", "/checkout-sessions/"+created.id(), `{"discounts": {"codes": `+step.codes+`}}`)
+		require.Equal(t, http.StatusOK, r.status, r.raw)
+		require.Equal(t, step.created, strings.Count(s.records.String(), `"action":"Create"`))
+	}
+}
+
 // TestInboundKeepsThePayment looks for the payment in everything that comes out of the bridge but the attempt.
 func TestInboundKeepsThePayment(t *testing.T) {
 	s := newSystem(t, nil)
@@ -293,6 +335,14 @@ func TestNewInboundSaysWhatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, "not absolute")
 	_, err = ucp.NewInbound(s.rules, nil, ucp.InboundOptions{Storefront: s.stall})
 	require.Error(t, err)
+	for name, want := range map[string]string{
+		"request-reply": "not keyed by cid", "simple-ucp-update": "action Create of SimpleUCPUpdate does not carry fulfillment",
+	} {
+		rules, err := protocols.Load(name)
+		require.NoError(t, err)
+		_, err = ucp.NewInbound(rules, s.local, ucp.InboundOptions{Storefront: s.stall})
+		require.ErrorContains(t, err, want)
+	}
 }
 
 // TestInboundLongChain: a checkout may be changed as often as one likes.

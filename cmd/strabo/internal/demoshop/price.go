@@ -77,13 +77,14 @@ func (s *Shop) Price(w Wish) ([]Total, error) {
 		switch {
 		case !ok:
 			return nil, no("item_unavailable", path, "Product %s not found.", line.Item.ID)
-		case line.Quantity < 1 || line.Quantity > maxQuantity:
-			return nil, no("invalid", path+".quantity", "The quantity of %s must be between 1 and %d.", item.ID, maxQuantity)
+		case line.Quantity < 1:
+			return nil, no("invalid", path+".quantity", "The quantity of %s must be at least 1.", item.ID)
+		}
+		// No sum can overflow: what is wanted is never more than what is there.
+		if left := s.Stock(item.ID) - wanted[item.ID]; line.Quantity > left {
+			return nil, no("out_of_stock", path, "Insufficient stock of %s: %d wanted, %d left.", item.ID, line.Quantity, left)
 		}
 		wanted[item.ID] += line.Quantity
-		if left := s.Stock(item.ID); wanted[item.ID] > left {
-			return nil, no("out_of_stock", path, "Insufficient stock of %s: %d wanted, %d left.", item.ID, wanted[item.ID], left)
-		}
 		subtotal += item.Price * line.Quantity
 	}
 	totals := []Total{{Type: "subtotal", Amount: subtotal}}
@@ -102,9 +103,6 @@ func (s *Shop) Price(w Wish) ([]Total, error) {
 		Total{Type: "tax", DisplayText: fmt.Sprintf("VAT %d%%", taxPercent), Amount: tax},
 		Total{Type: "total", Amount: sum + tax}), nil
 }
-
-// maxQuantity is what the shop sells of one item at a time; it also keeps sums far from overflowing.
-const maxQuantity = 1000
 
 func (o Option) price(subtotal int64) int64 {
 	if o.FreeFrom > 0 && subtotal >= o.FreeFrom {

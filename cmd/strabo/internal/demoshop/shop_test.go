@@ -72,9 +72,12 @@ func TestPriceSaysNo(t *testing.T) {
 	for lines, want := range map[string]demoshop.No{
 		`[{"item": {"id": "candle"}, "quantity": 1}]`:      {"item_unavailable", "Product candle not found.", "$.line_items[0]"},
 		`[{"item": {"id": "glass-spare"}, "quantity": 1}]`: {"out_of_stock", "Insufficient stock of glass-spare: 1 wanted, 0 left.", "$.line_items[0]"},
-		`[{"item": {"id": "oil-lamp"}, "quantity": 0}]`:    {"invalid", "The quantity of oil-lamp must be between 1 and 1000.", "$.line_items[0].quantity"},
+		`[{"item": {"id": "oil-lamp"}, "quantity": 40}, {"item": {"id": "oil-lamp"}, "quantity": 9223372036854775807}]`: {
+			"out_of_stock", "Insufficient stock of oil-lamp: 9223372036854775807 wanted, 0 left.", "$.line_items[1]",
+		},
+		`[{"item": {"id": "oil-lamp"}, "quantity": 0}]`: {"invalid", "The quantity of oil-lamp must be at least 1.", "$.line_items[0].quantity"},
 		`[{"item": {"id": "lantern-storm"}, "quantity": 1}, {"item": {"id": "lantern-storm"}, "quantity": 1}]`: {
-			"out_of_stock", "Insufficient stock of lantern-storm: 2 wanted, 1 left.", "$.line_items[1]",
+			"out_of_stock", "Insufficient stock of lantern-storm: 1 wanted, 0 left.", "$.line_items[1]",
 		},
 	} {
 		_, err := shop.Price(wish(t, lines, "null"))

@@ -49,11 +49,11 @@ func (s *Shop) settle(w Wish, instrument enactment.Value) settlement {
 	}
 	taken := make(map[string]int64)
 	for i, line := range w.Lines {
-		taken[line.Item.ID] += line.Quantity
-		if left := s.stock[line.Item.ID]; taken[line.Item.ID] > left {
+		if left := s.stock[line.Item.ID] - taken[line.Item.ID]; line.Quantity > left {
 			return settlement{no: no("out_of_stock", fmt.Sprintf("$.line_items[%d]", i),
-				"Insufficient stock of %s: %d wanted, %d left.", line.Item.ID, taken[line.Item.ID], left)}
+				"Insufficient stock of %s: %d wanted, %d left.", line.Item.ID, line.Quantity, left)}
 		}
+		taken[line.Item.ID] += line.Quantity
 	}
 	for item, quantity := range taken {
 		s.stock[item] -= quantity

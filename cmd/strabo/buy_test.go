@@ -81,7 +81,7 @@ func TestBuy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, shop := lampShop(t)
-			code, out, err := runs(t, append([]string{"buy", "--business", url, "--currency", "EUR"}, test.arguments...)...)
+			code, out, err := runStrabo("", append([]string{"buy", "--business", url, "--currency", "EUR"}, test.arguments...)...)
 			require.Equal(t, test.code, code, out+err)
 			require.Equal(t, test.out, out)
 			require.Contains(t, err, test.err)
@@ -92,7 +92,7 @@ func TestBuy(t *testing.T) {
 
 func TestBuyJSON(t *testing.T) {
 	url, _ := lampShop(t)
-	code, out, err := runs(t, append([]string{"buy", "--business", url, "--item", "oil-lamp", "--json"}, pharos...)...)
+	code, out, err := runStrabo("", append([]string{"buy", "--business", url, "--item", "oil-lamp", "--json"}, pharos...)...)
 	require.Zero(t, code, err)
 	for line := range strings.Lines(out) {
 		require.Regexp(t, `^\{"kind":"(happened|completed|call)",`, line)
@@ -105,7 +105,7 @@ func TestBuyWhereThereIsNoShop(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	for _, url := range []string{server.URL, "lamps", "http://127.0.0.1:0"} {
-		code, out, err := runs(t, "buy", "--business", url, "--item", "oil-lamp")
+		code, out, err := runStrabo("", "buy", "--business", url, "--item", "oil-lamp")
 		require.Equal(t, exitWrongUse, code)
 		require.Empty(t, out)
 		require.Contains(t, err, "there is no shop to buy at")
@@ -125,7 +125,7 @@ func TestBuyWithoutAnAnswer(t *testing.T) {
 	}))
 	defer server.Close()
 	url = server.URL
-	code, out, err := runs(t, "buy", "--business", url, "--item", "oil-lamp", "--timeout", "300ms")
+	code, out, err := runStrabo("", "buy", "--business", url, "--item", "oil-lamp", "--timeout", "300ms")
 	require.Equal(t, exitNo, code, err)
 	require.Empty(t, out)
 	require.Contains(t, err, "nobody can tell whether there is an order")

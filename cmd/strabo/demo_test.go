@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"os"
@@ -15,14 +14,6 @@ import (
 )
 
 var update = flag.Bool("update-demo", false, "write the expected timelines anew")
-
-// runs runs the program in this process.
-func runs(t *testing.T, arguments ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, err bytes.Buffer
-	code = run(arguments, strings.NewReader(""), &out, &err)
-	return code, out.String(), err.String()
-}
 
 // varying are the parts of a timeline that are another each time.
 var varying = []struct {
@@ -54,7 +45,7 @@ func TestDemo(t *testing.T) {
 		"demo.golden":        {"demo"},
 		"demo-cancel.golden": {"demo", "--cancel"},
 	} {
-		code, stdout, stderr := runs(t, arguments...)
+		code, stdout, stderr := runStrabo("", arguments...)
 		require.Zero(t, code, stderr)
 		require.Empty(t, stderr)
 		requireTimeline(t, file, stdout)
@@ -62,7 +53,7 @@ func TestDemo(t *testing.T) {
 }
 
 func TestDemoRace(t *testing.T) {
-	code, stdout, stderr := runs(t, "demo", "--race", "--rounds", "15")
+	code, stdout, stderr := runStrabo("", "demo", "--race", "--rounds", "15")
 	require.Zero(t, code, stdout+stderr)
 	require.Regexp(t, `(?m)^15 rounds: \d+ paid, \d+ cancelled, 0 neither, 0 both$`, stdout)
 	paid := regexp.MustCompile(`(?m)^round +\d+: Complete accepted, (?:Cancel accepted, )?the shop answered (?:Completed|Cancelled)$`)
@@ -72,7 +63,7 @@ func TestDemoRace(t *testing.T) {
 
 // TestDemoJSON holds every line against what architecture says of records, and the shopper's coins against all of it.
 func TestDemoJSON(t *testing.T) {
-	code, stdout, stderr := runs(t, "demo", "--json")
+	code, stdout, stderr := runStrabo("", "demo", "--json")
 	require.Zero(t, code, stderr)
 	kinds := make(map[string]int)
 	last := ""
@@ -89,7 +80,7 @@ func TestDemoJSON(t *testing.T) {
 			// Of calls.
 			Step, Method, URL, Key, Outcome, Error, Request, Response string
 			Query                                                     bool
-			Status, MS                                                int
+			Status, MS, Send                                          int
 		}
 		require.NoError(t, decoder.Decode(&record), line)
 		kinds[record.Kind]++
@@ -113,7 +104,7 @@ func TestDemoWrongUse(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"demo", "--cancel", "--race"}, {"demo", "--rounds", "0"}, {"demo", "extra"},
 	} {
-		code, stdout, stderr := runs(t, arguments...)
+		code, stdout, stderr := runStrabo("", arguments...)
 		require.Equal(t, exitWrongUse, code, arguments)
 		require.Empty(t, stdout)
 		require.NotEmpty(t, stderr)

@@ -70,6 +70,7 @@ type callRecord struct {
 	Action    string         `json:"action"`
 	Step      string         `json:"step"`
 	Query     bool           `json:"query,omitempty"`
+	Send      int            `json:"send,omitempty"`
 	Method    string         `json:"method"`
 	URL       string         `json:"url"`
 	Key       string         `json:"key,omitempty"`
@@ -91,7 +92,7 @@ func (s *Story) WriteJSON(w io.Writer) error {
 		var line any = e.record
 		if c := e.call; c != nil {
 			line = callRecord{
-				Kind: "call", Enactment: c.Enactment, Action: c.Action, Step: c.Step, Query: c.Query, Method: c.Method, URL: c.URL,
+				Kind: "call", Enactment: c.Enactment, Action: c.Action, Step: c.Step, Query: c.Query, Send: c.Send, Method: c.Method, URL: c.URL,
 				Key: c.Key, Status: c.Status, Outcome: c.Outcome, Error: c.Error, Request: c.Request, Response: c.Response,
 				Milliseconds: c.Duration.Milliseconds(), At: c.At.UTC().Format("2006-01-02T15:04:05.000Z"),
 			}

@@ -98,7 +98,7 @@ func TestDominatedIsOfferedAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{
 			`offer Accept(ID="1" item="fig"; price address)`,
-			"at 2: dominated: Quote of Seller binds the same attribute with higher authority",
+			"at 2: dominated: Quote of Seller binds price with higher authority",
 			`offer Accept(ID="1" item="fig" price=5; address)`,
 			"at 3: <nil>",
 		}, d.settled())

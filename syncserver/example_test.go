@@ -55,7 +55,7 @@ sayso
 		fmt.Println(record.Kind, record.Sequence, record.Action)
 	}
 	// Output:
-	// dominated: Quote of Seller binds the same attribute with higher authority
+	// dominated: Quote of Seller binds price with higher authority
 	// happened 1 Quote
 	// completed 1
 }

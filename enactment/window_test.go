@@ -33,6 +33,16 @@ func TestTheHigherAuthorityWinsAWindowAndTheEarlierEachOnItsOwn(t *testing.T) {
 	require.Equal(t, []string{"ok", "dominated"}, judged(same, one, attempt(t, "B", "Two", `{"k":1,"x":"a"}`)), "also with the same value")
 }
 
+// Who has authority over an attribute has it within one scope: what others bind in another is none of its business.
+func TestDominationHoldsWithinAScope(t *testing.T) {
+	r := compile(t, scopedPriority)
+	one := attempt(t, "A", "One", `{"k":1,"m":1,"x":1}`)
+	other := attempt(t, "B", "Two", `{"k":1,"m":2,"x":2}`)
+	same := attempt(t, "B", "Two", `{"k":1,"m":1.0,"x":2}`)
+	require.Equal(t, []string{"ok", "ok", "dominated"}, judged(r.NewState(`{"k":1}`), one, other, same))
+	require.Equal(t, []string{"dominated", "ok", "ok"}, judged(r.NewState(`{"k":1}`), same, other, one))
+}
+
 // Each dominates the other over one attribute, so the earlier wins.
 func TestCrossedPrioritiesAreDecidedByArrival(t *testing.T) {
 	r := compile(t, crossedPriorities)
@@ -79,6 +89,12 @@ func TestTheEarliestOfACycleThatNothingOutsideDominatesIsTaken(t *testing.T) {
 		_, outcomes := enactment.Judge(r.NewState(`{"k":1}`), c.window...)
 		require.Equal(t, c.verdicts, verdicts(outcomes))
 	}
+	agreed := []enactment.Attempt{
+		attempt(t, "A", "One", `{"k":1,"x":0,"z":0,"w":0}`), attempt(t, "B", "Two", `{"k":1,"x":0,"y":0}`), attempt(t, "C", "Three", `{"k":1,"y":0,"z":0}`),
+	}
+	_, outcomes := enactment.Judge(r.NewState(`{"k":1}`), agreed...)
+	require.Equal(t, []string{"ok", "dominated", "dominated"}, verdicts(outcomes), "nor does one happen that dominates what is kept")
+	require.Equal(t, "A", outcomes[2].Rejection.By)
 	long := make([]enactment.Attempt, 0, 600)
 	for i := range 200 {
 		for _, a := range []enactment.Attempt{one, two, three} {
@@ -112,6 +128,18 @@ sayso
 	late := two
 	late.Late = true
 	require.Equal(t, []string{"ok", "expired"}, judged(r.NewState(`{"k":1}`), three, late), "nor does one that is not enabled")
+}
+
+// When one that dominates is refused, the earliest that it dominated has its turn before those that arrived later.
+func TestTheTurnGoesBackToTheEarliest(t *testing.T) {
+	r := compile(t, freed)
+	window := []enactment.Attempt{
+		attempt(t, "B", "Two", `{"k":1,"x":2}`), attempt(t, "C", "Stop", `{"k":1}`), attempt(t, "A", "One", `{"k":1,"x":1}`), attempt(t, "C", "Last", `{"k":1}`),
+	}
+	f, outcomes := enactment.Judge(r.NewState(`{"k":1}`), window...)
+	require.Equal(t, []string{"ok", "ok", "excluded", "excluded"}, verdicts(outcomes))
+	require.Equal(t, "Two", f.Instances[0].Action, "what happens is in order of arrival")
+	require.Equal(t, []string{"ok", "excluded"}, judged(r.NewState(`{"k":1}`), window[3], window[0]))
 }
 
 func TestNogoInOneWindowStopsNeitherOfDifferentRoles(t *testing.T) {
@@ -194,6 +222,12 @@ func TestPartiesOfOneWindow(t *testing.T) {
 	}
 	s := r.NewState(`{"ID":1}`)
 	require.Equal(t, []string{"ok", "wrong_party"}, judged(s, start("1", "b1", "s1"), start("2", "b2", "s1")))
+	require.Equal(t, []string{"ok", "wrong_party"}, judged(s, start("1", "b1", "s1"), start("2", "b1", "s2")), "who plays another role")
+	naming, acting := attempt(t, "A/a", "One", `{"k":1,"m":1,"x":1}`), attempt(t, "B/b", "Two", `{"k":1,"m":2,"x":1}`)
+	naming.Parties = map[string]string{"B": "other"}
+	apart := compile(t, scopedPriority).NewState(`{"k":1}`)
+	require.Equal(t, []string{"ok", "wrong_party"}, judged(apart, naming, acting), "named, and acting")
+	require.Equal(t, []string{"ok", "wrong_party"}, judged(apart, acting, naming))
 	f, _ := enactment.Judge(s, start("1", "b1", "s1"))
 	s.Apply(f)
 	require.Equal(t, map[string]string{"Seller": "s1"}, f.Instances[0].Parties)

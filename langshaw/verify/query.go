@@ -21,7 +21,9 @@ import (
 //	always A before B          B does not happen unless A has
 //	possible ...               the opposite of never: there is a way in which it does
 //
-// Two actions that happen in one step happen neither before nor after each other.
+// Two actions that happen in one step happen neither before nor after each other. All are actions of one enactment.
+// Where several values of a key are told apart, A and B may have different ones, but A counts as before B unless a B
+// that agrees with it has happened, and C ends what a B that agrees with it began.
 type Query struct {
 	text string
 	form queryForm
@@ -145,35 +147,41 @@ type occurrence struct {
 	last int
 }
 
-// occurrences turns a condition into targets, one for each choice of agreeing events.
+// occurrences turns a condition into targets, one for each choice of events.
 func (x *explorer) occurrences(c condition) []occurrence {
 	var all []occurrence
 	for _, a := range x.byAction[c.Action] {
 		happens := x.enabling(a)
 		switch {
 		case c.And != "":
-			x.agreeing(a, c.And, func(b int) {
+			for _, b := range x.others(a, c.And) {
 				both := target{needs: []int{x.one(a), x.one(b)}, without: newSet(len(x.events))}
 				all = append(all, occurrence{both, -1})
-			})
+			}
 		case c.After != "":
-			x.agreeing(a, c.After, func(b int) { all = append(all, occurrence{happens.after(x.one(b)), a}) })
+			for _, b := range x.others(a, c.After) {
+				all = append(all, occurrence{happens.after(x.one(b)), a})
+			}
 		case c.Before != "":
 			t := happens
 			t.without = t.without.clone()
-			x.agreeing(a, c.Before, func(b int) { t.without.add(b) })
+			for _, b := range x.others(a, c.Before) {
+				if x.agree(a, b) {
+					t.without.add(b)
+				}
+			}
 			all = append(all, occurrence{t, a})
 		case len(c.Between) == 2:
-			x.agreeing(a, c.Between[0], func(b int) {
+			for _, b := range x.others(a, c.Between[0]) {
 				t := happens.after(x.one(b))
 				t.without = t.without.clone()
-				x.agreeing(a, c.Between[1], func(end int) {
+				for _, end := range x.others(b, c.Between[1]) {
 					if x.agree(b, end) {
 						t.without.add(end)
 					}
-				})
+				}
 				all = append(all, occurrence{t, a})
-			})
+			}
 		default:
 			all = append(all, occurrence{happens, a})
 		}
@@ -194,12 +202,15 @@ func (x *explorer) one(event int) int {
 	return x.clause(events)
 }
 
-func (x *explorer) agreeing(event int, action string, do func(int)) {
+// others lists the events of an action other than the given one.
+func (x *explorer) others(event int, action string) []int {
+	var others []int
 	for _, other := range x.byAction[action] {
-		if other != event && x.agree(event, other) {
-			do(other)
+		if other != event {
+			others = append(others, other)
 		}
 	}
+	return others
 }
 
 func queryParser() *participle.Parser[queryForm] {

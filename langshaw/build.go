@@ -21,7 +21,7 @@ type declaredAction struct {
 }
 
 type declaredSayso struct {
-	roles     []string
+	ranking   *ranking
 	attribute string
 }
 
@@ -32,7 +32,7 @@ func newProtocol(d declarations) *Protocol {
 		name: d.name, roles: d.roles, what: d.what, nonos: d.nonos, nogos: d.nogos,
 		isRole:    make(map[string]bool, len(d.roles)),
 		byName:    make(map[string]*Action, len(d.actions)),
-		attribute: make(map[string]*Attribute),
+		attribute: make(map[string]*Attribute, len(d.actions)),
 		isKey:     make(map[string]bool),
 	}
 	for _, role := range d.roles {
@@ -48,20 +48,18 @@ func newProtocol(d declarations) *Protocol {
 			}
 		}
 	}
-	sets := newKeySets()
+	sets := newKeySets(p.keys)
 	for i, declared := range d.actions {
 		a := &Action{
 			index: i, name: declared.name, role: declared.role, attributes: declared.attributes, span: declared.span,
-			carries: make(map[string]bool, len(declared.attributes)),
+			keys: sets.among(declared.attributes),
 		}
-		var keys []string
-		for _, attribute := range declared.attributes {
-			a.carries[attribute] = true
-			if p.isKey[attribute] {
-				keys = append(keys, attribute)
+		if len(a.attributes) > few {
+			a.carries = make(map[string]bool, len(a.attributes))
+			for _, attribute := range a.attributes {
+				a.carries[attribute] = true
 			}
 		}
-		a.keys = sets.of(keys)
 		p.actions = append(p.actions, a)
 		p.byName[a.name] = a
 	}
@@ -75,7 +73,7 @@ func (p *Protocol) collectAttributes(d declarations, sets *keySets) {
 		a, ok := p.attribute[name]
 		if !ok {
 			_, action := p.byName[name]
-			a = &Attribute{name: name, key: p.isKey[name], action: action, span: d.span(name), scope: sets.empty}
+			a = &Attribute{name: name, key: p.isKey[name], action: action, span: d.span(name), scope: sets.empty, sayso: nobody}
 			p.attribute[name] = a
 			p.attributes = append(p.attributes, a)
 		}
@@ -110,11 +108,7 @@ func (p *Protocol) collectAttributes(d declarations, sets *keySets) {
 	}
 	for _, s := range d.saysos {
 		a := mention(s.attribute)
-		a.sayso = s.roles
-		a.rank = make(map[string]int, len(s.roles))
-		for rank, role := range s.roles {
-			a.rank[role] = rank
-		}
+		a.sayso = s.ranking
 	}
 	for _, c := range p.what {
 		for _, name := range c.alternatives {

@@ -96,8 +96,12 @@ func (r *resolver) isFineAction(a draftAction) bool {
 		fine = false
 	}
 	s.actionSeen = true
-	listed := make(map[string]bool, len(a.attributes))
+	known := r.symbol(a.role.text).isRole()
+	r.entry++
 	for _, n := range a.attributes {
+		listed := r.symbol(n.text)
+		listed.mistaken = listed.mistaken || !known
+		again := r.isAgain(listed)
 		switch {
 		case !r.isAllowed(n):
 			fine = false
@@ -105,11 +109,10 @@ func (r *resolver) isFineAction(a draftAction) bool {
 			r.once(s, errorAt(n.span(), CodeSelfReference, "%s lists its own name, so it would have to happen before itself: remove it here",
 				quote(n.text)))
 			fine = false
-		case listed[n.text]:
+		case again:
 			r.report.add(errorAt(n.span(), CodeDuplicateAttribute, "%s lists %s twice: remove one", quote(a.name.text), quote(n.text)))
 			fine = false
 		}
-		listed[n.text] = true
 	}
 	return fine
 }
@@ -134,25 +137,26 @@ func (r *resolver) isKnownRole(n name) bool {
 func (r *resolver) checkSaysos() {
 	for _, entry := range r.draft.saysos {
 		fine := true
-		ranked := make(map[string]bool, len(entry.roles))
+		r.entry++
 		for _, n := range entry.roles {
-			if ranked[n.text] {
+			if r.isAgain(r.symbol(n.text)) {
 				r.report.add(errorAt(n.span(), CodeDuplicateSaysoRole, "%s is ranked twice: keep the higher rank", quote(n.text)))
 				fine = false
 				continue
 			}
-			ranked[n.text] = true
 			fine = r.isKnownRole(n) && fine
 		}
-		roles := textsOf(entry.roles)
+		ranking := newRanking(textsOf(entry.roles))
 		for _, n := range entry.attributes {
 			if !r.isFineSayso(n) || !fine {
 				r.leaveOut(sayso)
 				r.draft.doubt(sayso, n.text)
 				continue
 			}
-			r.out.saysos = append(r.out.saysos, declaredSayso{roles: roles, attribute: n.text})
-			r.rank(entry, n)
+			r.out.saysos = append(r.out.saysos, declaredSayso{ranking: ranking, attribute: n.text})
+			s := &ranked{ranking: ranking, names: entry.roles, attribute: n}
+			r.symbol(n.text).ranked = s
+			r.ranked = append(r.ranked, s)
 		}
 	}
 }
@@ -179,13 +183,12 @@ func (r *resolver) isFineSayso(n name) bool {
 func (r *resolver) checkConflicts() {
 	for _, entry := range r.draft.nonos {
 		fine, known := true, true
-		seen := make(map[string]bool, len(entry.actions))
+		r.entry++
 		for _, n := range entry.actions {
-			if seen[n.text] {
+			if r.isAgain(r.symbol(n.text)) {
 				r.report.add(errorAt(n.span(), CodeSelfConflict, "%s would exclude itself: name each action once", quote(n.text)))
 				fine = false
 			}
-			seen[n.text] = true
 			known = r.isKnownAction(n, nono) && known
 		}
 		if len(entry.actions) == 1 {

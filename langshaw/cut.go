@@ -61,8 +61,17 @@ func (c *cutter) openClause(opened clause) {
 }
 
 // isMisplaced tells whether a keyword stands where only a name can: then it opens no clause, but is a name badly
-// chosen.
-func (c *cutter) isMisplaced(t token) bool { return !t.first && (c.inside || c.goesOn()) }
+// chosen. In a list, a keyword after a comma with a name after it is no name: there is a comma too many.
+func (c *cutter) isMisplaced(t token) bool {
+	switch {
+	case t.first || !c.inside && !c.goesOn():
+		return false
+	case c.clause == who || c.clause == what:
+		return c.entry[len(c.entry)-1].kind != comma || kindInWhat(c.lookAhead()[0]) != word
+	default:
+		return true
+	}
+}
 
 // endLine ends entries where a line is one. In the other clauses entries go on until the next one starts.
 func (c *cutter) endLine() {
@@ -104,14 +113,15 @@ func kindInWhat(t token) kind {
 	}
 }
 
-// cutDo begins an action at the word before a colon, even when the parenthesis before was never closed, and at a line
-// that cannot go on with what the line before has. (An action also ends where its parenthesis is closed.)
+// cutDo begins an action at the word before a colon, and at a line that cannot go on with what the line before has. If
+// a parenthesis was never closed, it begins one at a line that starts like one. (An action also ends where its
+// parenthesis is closed.)
 func (c *cutter) cutDo(t token) {
 	last := len(c.entry) - 1
 	switch {
 	case t.kind == colon:
-		// A ranking is a sayso in the wrong place, and one mistake.
-		if last > 0 && c.entry[last-1].kind != greater {
+		// A ranking is a sayso in the wrong place, and one mistake; so is an attribute with a type.
+		if last > 0 && c.entry[last-1].kind != greater && (!c.inside || c.entry[last].first) {
 			c.cutBeforeLast()
 		}
 	case t.kind == word && t.first && !c.inside && last >= 0 && !c.goesOn():
@@ -119,19 +129,20 @@ func (c *cutter) cutDo(t token) {
 	}
 }
 
-// cutSayso begins an entry where two words meet, and at the word before a second ranking.
+// cutSayso begins an entry where two words meet, at a line that cannot go on with what the line before has, and at
+// the word before a second ranking.
 func (c *cutter) cutSayso(t token) {
-	switch t.kind {
-	case word:
-		if last := len(c.entry) - 1; last >= 0 && c.entry[last].kind == word {
+	last := len(c.entry) - 1
+	switch {
+	case t.kind == word && last >= 0 && (c.entry[last].kind == word || t.first && !c.goesOn()):
+		c.flush()
+	case c.ranked && (t.kind == colon || t.kind == greater):
+		if t.first {
 			c.flush()
 		}
-	case colon, greater:
-		if c.ranked {
-			c.cutBeforeLast()
-		}
-		c.ranked = c.ranked || t.kind == colon
+		c.cutBeforeLast()
 	}
+	c.ranked = c.ranked || t.kind == colon
 }
 
 // cutBeforeLast ends the entry before its last word, which begins the next.

@@ -9,7 +9,7 @@ import (
 )
 
 // The productions of the language, one for each kind of entry. A text is cut into entries before they are applied
-// (see cutter), because a parser of whole texts stops at its first error. A list is captured with its separators;
+// (see [cutter]), because a parser of whole texts stops at its first error. A list is captured with its separators;
 // namesOf drops them.
 type (
 	rolesProduction struct {
@@ -94,8 +94,8 @@ func tokenType(k kind) lexer.TokenType {
 	return lexer.TokenType(k)
 }
 
-// feed gives the tokens of one entry to a parser. Offsets are places in the entry, so that an error leads back to
-// its token.
+// feed gives the tokens of one entry to a parser. Offsets are places in the entry, so that captured tokens and errors
+// lead back to it.
 type feed struct {
 	tokens []token
 	next   int
@@ -106,30 +106,61 @@ func (f *feed) Next() (lexer.Token, error) {
 		return lexer.EOFToken(lexer.Position{Offset: f.next}), nil
 	}
 	t := f.tokens[f.next]
-	out := lexer.Token{Type: tokenType(t.kind), Value: t.text, Pos: lexer.Position{Offset: f.next}}
+	out := lexer.Token{Type: tokenType(t.kind), Pos: lexer.Position{Offset: f.next}}
 	f.next++
 	return out, nil
 }
 
-// parseEntry applies a production to the tokens of one entry. When they do not fit, it tells the place of the token
-// that is in the way; that is the number of tokens when one is missing at the end.
-func parseEntry[P any](parser *participle.Parser[P], tokens []token) (parsed *P, failedAt int, ok bool) {
+// applier applies a production to the tokens of entries. A production sees the kinds of the tokens only, so what it
+// makes of one entry, in which tokens are told by their place, holds for every entry with the same kinds; there are few
+// such shapes in a text, however long, and a parser is slow. It serves one goroutine at a time.
+type applier[P any] struct {
+	parser *participle.Parser[P]
+	shapes map[string]*P
+}
+
+const (
+	// longestShape is the most tokens of an entry that is remembered, mostShapes how many are.
+	longestShape = 64
+	mostShapes   = 1000
+)
+
+// parse gives what the production makes of the tokens. When they do not fit, it tells the place of the token that is
+// in the way; that is the number of tokens when one is missing at the end.
+func (a *applier[P]) parse(tokens []token) (parsed *P, failedAt int, ok bool) {
+	var space [longestShape]byte
+	shape := space[:0]
+	if len(tokens) <= longestShape {
+		for _, t := range tokens {
+			shape = append(shape, byte(t.kind))
+		}
+		if parsed, ok = a.shapes[string(shape)]; ok {
+			return parsed, 0, true
+		}
+	}
 	peeking, err := lexer.Upgrade(&feed{tokens: tokens})
 	if err != nil {
 		return nil, 0, false
 	}
-	parsed, err = parser.ParseFromLexer(peeking)
-	if err == nil {
-		return parsed, 0, true
-	}
+	parsed, err = a.parser.ParseFromLexer(peeking)
 	var failure participle.Error
-	if errors.As(err, &failure) {
+	switch {
+	case err == nil:
+		if len(shape) > 0 && len(a.shapes) < mostShapes {
+			if a.shapes == nil {
+				a.shapes = make(map[string]*P)
+			}
+			a.shapes[string(shape)] = parsed
+		}
+		return parsed, 0, true
+	case errors.As(err, &failure):
 		failedAt = failure.Position().Offset
 	}
 	return nil, min(max(failedAt, 0), len(tokens)), false
 }
 
-// namesOf turns captured tokens into names, separators left out. The tokens are those of the entry that was parsed.
+// namesOf gives the names among captured tokens, separators left out. The entry is the one to which the production was
+// applied, or another of the same shape.
 func namesOf(captured []lexer.Token, entry []token) []name {
 	names := make([]name, 0, (len(captured)+1)/2)
 	for _, c := range captured {
@@ -141,5 +172,6 @@ func namesOf(captured []lexer.Token, entry []token) []name {
 }
 
 func nameOf(captured lexer.Token, entry []token) name {
-	return name{text: captured.Value, start: entry[captured.Pos.Offset].start}
+	t := entry[captured.Pos.Offset]
+	return name{text: t.text, start: t.start}
 }

@@ -1,66 +1,99 @@
 package langshaw
 
 import (
+	"encoding/binary"
 	"iter"
 	"slices"
 )
 
-// keySet is a sorted set of key names, shared between all that have the same.
+// keySet is a set of keys, shared between all that have the same.
 type keySet struct {
-	names []string
-	id    int
+	// names are sorted, and numbers are the places of the names among all keys of the protocol, sorted too.
+	names   []string
+	numbers []int32
+	id      int
 }
 
-func (s *keySet) len() int { return len(s.names) }
+func (s *keySet) len() int { return len(s.numbers) }
 
 func (s *keySet) all() iter.Seq[string] { return slices.Values(s.names) }
 
 // keySets gives equal sets one identity and remembers intersections.
 type keySets struct {
-	empty   *keySet
-	byNames map[string]*keySet
-	met     map[[2]int]*keySet
+	empty  *keySet
+	names  []string
+	number map[string]int32
+	byKeys map[string]*keySet
+	met    map[[2]int]*keySet
 }
 
-func newKeySets() *keySets {
-	s := &keySets{byNames: make(map[string]*keySet), met: make(map[[2]int]*keySet)}
+// newKeySets makes the sets of the keys of one protocol.
+func newKeySets(keys []string) *keySets {
+	s := &keySets{
+		names: slices.Sorted(slices.Values(keys)), number: make(map[string]int32, len(keys)),
+		byKeys: make(map[string]*keySet), met: make(map[[2]int]*keySet),
+	}
+	for i, name := range s.names {
+		s.number[name] = int32(i)
+	}
 	s.empty = s.of(nil)
 	return s
 }
 
-// of gives the set of the names, which need not be sorted.
-func (s *keySets) of(names []string) *keySet {
-	slices.Sort(names)
-	identity := make([]byte, 0, 16*len(names))
+// among gives the set of those names that are keys.
+func (s *keySets) among(names []string) *keySet {
+	var numbers []int32
 	for _, name := range names {
-		identity = append(append(identity, name...), ',')
+		if number, ok := s.number[name]; ok {
+			numbers = append(numbers, number)
+		}
 	}
-	if set, ok := s.byNames[string(identity)]; ok {
+	slices.Sort(numbers)
+	return s.of(numbers)
+}
+
+// of gives the set of the numbers, which are sorted.
+func (s *keySets) of(numbers []int32) *keySet {
+	identity := make([]byte, 0, 64)
+	for _, number := range numbers {
+		identity = binary.LittleEndian.AppendUint32(identity, uint32(number))
+	}
+	if set, ok := s.byKeys[string(identity)]; ok {
 		return set
 	}
-	set := &keySet{names: names, id: len(s.byNames)}
-	s.byNames[string(identity)] = set
+	set := &keySet{numbers: numbers, id: len(s.byKeys)}
+	for _, number := range numbers {
+		set.names = append(set.names, s.names[number])
+	}
+	s.byKeys[string(identity)] = set
 	return set
 }
 
 func (s *keySets) intersect(a, b *keySet) *keySet {
-	if a == b {
+	if a == b || a.len() == 0 {
 		return a
-	}
-	if a.len() > b.len() {
-		a, b = b, a
 	}
 	pair := [2]int{a.id, b.id}
 	if set, ok := s.met[pair]; ok {
 		return set
 	}
-	var both []string
-	for _, name := range a.names {
-		if _, ok := slices.BinarySearch(b.names, name); ok {
-			both = append(both, name)
+	both := make([]int32, 0, min(a.len(), b.len()))
+	for i, j := 0, 0; i < len(a.numbers) && j < len(b.numbers); {
+		switch x, y := a.numbers[i], b.numbers[j]; {
+		case x < y:
+			i++
+		case x > y:
+			j++
+		default:
+			both = append(both, x)
+			i++
+			j++
 		}
 	}
-	set := s.of(both)
+	set := a
+	if len(both) < a.len() {
+		set = s.of(both)
+	}
 	s.met[pair] = set
 	return set
 }

@@ -4,7 +4,7 @@ package langshaw
 // only where the word fits no entry, so that no good text is read differently; without it, one wrong letter in a
 // keyword would be reported once for each entry of the clause.
 func (c *cutter) misspelt(t token) clause {
-	if t.kind != word || !t.first || c.inside || c.clause == noClause || c.goesOn() {
+	if t.kind != word || !t.first || c.inside || c.goesOn() {
 		return noClause
 	}
 	meant := clauseOf(nearestKeyword(t.text))
@@ -48,6 +48,8 @@ func (c *cutter) fits(next [3]token) bool {
 	heading := !alone && next[0].kind == colon && next[1].first
 	sentence := !alone && next[0].kind == word && next[1].kind != opening && next[1].kind != colon
 	switch c.clause {
+	case noClause:
+		return false
 	case who, what:
 		return len(c.entry) == 0 || !alone && !heading && !sentence
 	case do:

@@ -1,25 +1,40 @@
-// Package langshaw is the language: text in, positions and diagnostics and an immutable [Protocol] out.
+// Package langshaw is the language in which protocols are written: text in; positions, diagnostics and an immutable
+// [Protocol] out.
+//
+// A protocol says which roles there are, what they are after, which actions each may perform, on whose say the
+// attributes of the actions are bound, and which actions exclude or block each other. The package knows what such a
+// text means as far as it can be told from the text alone. It knows nothing of values, of what has happened, of time
+// and of the network: those belong to the packages that enact a protocol. It does no I/O but to writers given to it.
+//
+// Start reading at [Parse], which shows the way of a text: a scanner makes tokens, a cutter cuts them into entries, a
+// reader applies the grammar of an entry to each, and a resolver applies the static rules to what was read and builds
+// the model. Each of them goes on after a mistake, so that everything is reported at once. [WriteText] and [WriteJSON]
+// show what was found.
 package langshaw
 
-import (
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
-// Parse reads one protocol text. It always returns a model, from which faulty entries are left out, and everything
-// there is to say about the text, in order of position. Use the model only if Diagnostics.HasErrors is false, unless
-// part of a protocol is enough. It does no I/O, never panics, and takes time and memory linear in the text.
+// Parse reads one protocol text, UTF-8 with or without a byte-order mark (semantics section 1), and applies the static
+// rules (semantics section 2).
+//
+// It always returns a model, from which faulty entries are left out, and everything there is to say about the text, in
+// order of position: nothing that only follows from another mistake, and ten thousand diagnostics at most. Use the
+// model only if Diagnostics.HasErrors is false, unless part of a protocol is enough.
+//
+// It does no I/O, keeps no reference to the text given, never panics, and takes time and memory linear in the text. It
+// may be called from several goroutines.
 func Parse(text []byte) (*Protocol, Diagnostics) {
-	r := &reader{report: newReport()}
+	found := newReport()
 	switch {
 	case isWide(text):
-		r.report.add(errorWide())
-		return newProtocol(declarations{}), r.report.sorted()
+		found.add(errorWide())
+		return newProtocol(declarations{}), found.sorted()
 	case !utf8.Valid(text):
-		r.report.add(errorEncoding(text))
+		found.add(errorEncoding(text))
 	}
-	scanner := newScanner(string(text))
-	r.draft.name = scanner.title()
-	(&cutter{scanner: scanner, reader: r}).run()
-	p := resolve(&r.draft, r.report)
-	return p, r.report.sorted()
+	c := &cutter{scanner: newScanner(string(text)), reader: newReader(found)}
+	c.reader.draft.name = c.scanner.title()
+	c.run()
+	protocol := resolve(&c.reader.draft, found)
+	return protocol, found.sorted()
 }

@@ -103,9 +103,10 @@ type Action struct {
 	name       string
 	role       string
 	attributes []string
-	carries    map[string]bool
-	keys       *keySet
-	span       Span
+	// carries is nil where attributes is short, and looking through it no slower.
+	carries map[string]bool
+	keys    *keySet
+	span    Span
 }
 
 // Index numbers the actions of a protocol from 0 in the order of the text.
@@ -122,7 +123,15 @@ func (a *Action) Role() string { return a.role }
 func (a *Action) Attributes() iter.Seq[string] { return slices.Values(a.attributes) }
 
 // Carries tells whether the attribute stands in the action's parentheses or is its own name.
-func (a *Action) Carries(attribute string) bool { return attribute == a.name || a.carries[attribute] }
+func (a *Action) Carries(attribute string) bool {
+	if a.carries == nil {
+		return attribute == a.name || slices.Contains(a.attributes, attribute)
+	}
+	return attribute == a.name || a.carries[attribute]
+}
+
+// few is up to how many names a list is searched through, since a map would be no faster and much larger.
+const few = 8
 
 // Keys lists the key attributes that the action carries. An action without any is never enabled.
 func (a *Action) Keys() iter.Seq[string] { return a.keys.all() }
@@ -137,8 +146,7 @@ type Attribute struct {
 	action   bool
 	scope    *keySet
 	carriers []*Action
-	sayso    []string
-	rank     map[string]int
+	sayso    *ranking
 	span     Span
 }
 
@@ -159,12 +167,11 @@ func (a *Attribute) Scope() iter.Seq[string] { return a.scope.all() }
 func (a *Attribute) Carriers() iter.Seq[*Action] { return slices.Values(a.carriers) }
 
 // Sayso lists the roles that may bind the attribute, highest authority first.
-func (a *Attribute) Sayso() iter.Seq[string] { return slices.Values(a.sayso) }
+func (a *Attribute) Sayso() iter.Seq[string] { return slices.Values(a.sayso.roles) }
 
 // Rank gives a role's place in the sayso over the attribute, 0 the highest; false when it has no sayso.
 func (a *Attribute) Rank(role string) (int, bool) {
-	rank, ok := a.rank[role]
-	return rank, ok
+	return a.sayso.of(role)
 }
 
 // MayBind tells whether the role may give the attribute a value: it has sayso, whatever its rank, or the attribute
@@ -173,10 +180,10 @@ func (a *Attribute) MayBind(role string) bool {
 	if a.action {
 		return false
 	}
-	if len(a.sayso) == 0 {
+	if len(a.sayso.roles) == 0 {
 		return a.key
 	}
-	_, ok := a.rank[role]
+	_, ok := a.sayso.of(role)
 	return ok
 }
 

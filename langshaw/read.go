@@ -7,6 +7,25 @@ import "unicode/utf8"
 type reader struct {
 	draft  draft
 	report *report
+
+	roles  applier[rolesProduction]
+	what   applier[whatProduction]
+	action applier[actionProduction]
+	sayso  applier[saysoProduction]
+	nono   applier[nonoProduction]
+	nogo   applier[nogoProduction]
+}
+
+func newReader(found *report) *reader {
+	return &reader{
+		report: found,
+		roles:  applier[rolesProduction]{parser: rolesParser},
+		what:   applier[whatProduction]{parser: whatParser},
+		action: applier[actionProduction]{parser: actionParser},
+		sayso:  applier[saysoProduction]{parser: saysoParser},
+		nono:   applier[nonoProduction]{parser: nonoParser},
+		nogo:   applier[nogoProduction]{parser: nogoParser},
+	}
 }
 
 // open takes the keyword that opens a clause.
@@ -91,7 +110,7 @@ func (r *reader) isClean(c clause, tokens []token) bool {
 func (r *reader) leaveOut(c clause, tokens []token) { r.draft.doubtEntry(c, tokens) }
 
 func (r *reader) readRoles(tokens []token) (bool, int) {
-	parsed, failedAt, ok := parseEntry(rolesParser, tokens)
+	parsed, failedAt, ok := r.roles.parse(tokens)
 	if ok {
 		r.draft.roles = append(r.draft.roles, namesOf(parsed.Roles, tokens)...)
 	}
@@ -99,7 +118,7 @@ func (r *reader) readRoles(tokens []token) (bool, int) {
 }
 
 func (r *reader) readWhat(tokens []token) (bool, int) {
-	parsed, failedAt, ok := parseEntry(whatParser, tokens)
+	parsed, failedAt, ok := r.what.parse(tokens)
 	if !ok {
 		return false, failedAt
 	}
@@ -121,7 +140,7 @@ func (r *reader) readWhat(tokens []token) (bool, int) {
 }
 
 func (r *reader) readAction(tokens []token) (bool, int) {
-	parsed, failedAt, ok := parseEntry(actionParser, tokens)
+	parsed, failedAt, ok := r.action.parse(tokens)
 	if !ok {
 		return false, failedAt
 	}
@@ -134,7 +153,7 @@ func (r *reader) readAction(tokens []token) (bool, int) {
 }
 
 func (r *reader) readSayso(tokens []token) (bool, int) {
-	parsed, failedAt, ok := parseEntry(saysoParser, tokens)
+	parsed, failedAt, ok := r.sayso.parse(tokens)
 	if ok {
 		r.draft.saysos = append(r.draft.saysos, draftSayso{
 			roles: namesOf(parsed.Roles, tokens), attributes: namesOf(parsed.Attributes, tokens),
@@ -144,7 +163,7 @@ func (r *reader) readSayso(tokens []token) (bool, int) {
 }
 
 func (r *reader) readNono(tokens []token) (bool, int) {
-	parsed, failedAt, ok := parseEntry(nonoParser, tokens)
+	parsed, failedAt, ok := r.nono.parse(tokens)
 	if ok {
 		r.draft.nonos = append(r.draft.nonos, draftNono{actions: namesOf(parsed.Actions, tokens), span: spanOf(tokens)})
 	}
@@ -152,7 +171,7 @@ func (r *reader) readNono(tokens []token) (bool, int) {
 }
 
 func (r *reader) readNogo(tokens []token) (bool, int) {
-	parsed, failedAt, ok := parseEntry(nogoParser, tokens)
+	parsed, failedAt, ok := r.nogo.parse(tokens)
 	if ok {
 		r.draft.nogos = append(r.draft.nogos, draftNogo{
 			first: nameOf(parsed.First, tokens), then: nameOf(parsed.Then, tokens), span: spanOf(tokens),

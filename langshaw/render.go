@@ -17,7 +17,7 @@ const MostShown = 100
 //	        ^^^^
 //	did you mean name?
 //
-// in the order given. The text is the one that was parsed. After [MostShown] diagnostics it only says how many more
+// in the order given; a line with nothing on it is not shown. The text is the one that was parsed. After [MostShown] diagnostics it only says how many more
 // there are. Without diagnostics it writes nothing. The error is the writer's.
 func WriteText(w io.Writer, file string, text []byte, diagnostics Diagnostics) error {
 	out := bufio.NewWriter(w)
@@ -27,8 +27,9 @@ func WriteText(w io.Writer, file string, text []byte, diagnostics Diagnostics) e
 			break
 		}
 		fmt.Fprintf(out, "%s:%s\n", file, d)
-		line, marks := snippet(text, d.Span)
-		fmt.Fprintf(out, "%s%s\n%s%s\n", indent, line, indent, marks)
+		if line, marks := snippet(text, d.Span); line != "" {
+			fmt.Fprintf(out, "%s%s\n%s%s\n", indent, line, indent, marks)
+		}
 		if d.Suggestion != "" {
 			fmt.Fprintf(out, "did you mean %s?\n", d.Suggestion)
 		}

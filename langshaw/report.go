@@ -35,20 +35,18 @@ func (r *report) add(d Diagnostic) {
 // isFull tells whether there is more to say than is listed.
 func (r *report) isFull() bool { return r.next != nil }
 
-// sorted gives the findings in order of position.
+// sorted gives the findings in order of position; at one position errors come first.
 func (r *report) sorted() Diagnostics {
 	slices.SortStableFunc(r.list, func(a, b Diagnostic) int {
 		return cmp.Or(
 			cmp.Compare(a.Span.Start.Offset, b.Span.Start.Offset),
 			cmp.Compare(a.Severity, b.Severity),
-			cmp.Compare(a.Span.End.Offset, b.Span.End.Offset),
-			cmp.Compare(a.Code, b.Code),
 		)
 	})
 	if r.next != nil {
 		r.list = append(r.list, Diagnostic{
-			Code: CodeTooMany, Severity: r.next.Severity, Span: r.next.Span,
-			Message: fmt.Sprintf("more than %d problems: those after this one are not listed; mend the others first", r.limit),
+			Code: CodeTooMany, Severity: r.next.Severity, Span: r.list[len(r.list)-1].Span,
+			Message: fmt.Sprintf("there are more than %d problems, and the others are not listed: mend these first", r.limit),
 		})
 	}
 	return r.list

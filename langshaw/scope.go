@@ -36,7 +36,7 @@ func warnOfRoot(p *Protocol, found *report) {
 			continue
 		}
 		before := strings.Join(shared[:min(len(shared), 3)], ", ")
-		shared = slices.DeleteFunc(shared, func(key string) bool { return !a.carries[key] })
+		shared = slices.DeleteFunc(shared, func(key string) bool { return !a.Carries(key) })
 		if len(shared) == 0 {
 			found.add(warningAt(a.span, CodeNoRootKey,
 				"no key is carried by all actions, as %s lacks what those above share (%s), so the whole system is one enactment: let all carry one key",

@@ -2,7 +2,6 @@ package langshaw
 
 import (
 	"math/bits"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -20,10 +19,8 @@ type suggester struct{ work int }
 
 func newSuggester() *suggester { return &suggester{work: suggestionWork} }
 
-// candidates are names of one kind by length, each with the set of its letters.
-type candidates struct {
-	byLength map[int][]candidate
-}
+// candidates are names of one kind by their length in code points, each with the set of its letters.
+type candidates [longestSuggestion + 1][]candidate
 
 type candidate struct {
 	text    string
@@ -31,10 +28,10 @@ type candidate struct {
 }
 
 func newCandidates(names []string) *candidates {
-	c := &candidates{byLength: make(map[int][]candidate)}
+	c := &candidates{}
 	for _, text := range names {
 		if length := utf8.RuneCountInString(text); length <= longestSuggestion {
-			c.byLength[length] = append(c.byLength[length], candidate{text, lettersOf(text)})
+			c[length] = append(c[length], candidate{text, lettersOf(text)})
 		}
 	}
 	return c
@@ -47,40 +44,46 @@ func (s *suggester) nearest(text string, among *candidates) string {
 	if length > longestSuggestion {
 		return ""
 	}
-	letters := lettersOf(text)
-	best, bestDistance := "", longestSuggestion
-	for _, other := range lengthsBeside(length) {
-		limit := max(length, other) / 3
-		for _, c := range among.byLength[other] {
-			limit := min(limit, bestDistance-1)
-			if limit <= 0 || s.work <= 0 {
-				break
-			}
-			s.work--
-			if lettersApart(letters, c.letters) > 2*limit || c.text == text {
-				continue
-			}
-			s.work -= length * other
-			if distance := editDistance(text, c.text, limit); distance <= limit {
-				best, bestDistance = c.text, distance
-			}
+	search := search{suggester: s, text: text, length: length, letters: lettersOf(text), distance: longestSuggestion}
+	search.visit(among, length)
+	// The distance is at least the difference in length, so the nearest lengths come first.
+	for apart := 1; apart < search.distance && apart <= longestSuggestion/3; apart++ {
+		if apart <= length/3 {
+			search.visit(among, length-apart)
+		}
+		if length+apart <= longestSuggestion && apart <= (length+apart)/3 {
+			search.visit(among, length+apart)
 		}
 	}
-	return best
+	return search.best
 }
 
-// lengthsBeside lists the lengths of names that may be near a name of the given length, nearest first.
-func lengthsBeside(length int) []int {
-	lengths := []int{length}
-	for apart := 1; apart <= longestSuggestion; apart++ {
-		if apart <= length/3 {
-			lengths = append(lengths, length-apart)
+// search is one search for the nearest name, with the best found so far.
+type search struct {
+	*suggester
+	text     string
+	length   int
+	letters  uint64
+	best     string
+	distance int
+}
+
+// visit looks at the candidates of one length.
+func (s *search) visit(among *candidates, length int) {
+	for _, c := range among[length] {
+		limit := min(max(s.length, length)/3, s.distance-1)
+		if limit <= 0 || s.work <= 0 {
+			return
 		}
-		if apart <= (length+apart)/3 {
-			lengths = append(lengths, length+apart)
+		s.work--
+		if lettersApart(s.letters, c.letters) > 2*limit || c.text == s.text {
+			continue
+		}
+		s.work -= s.length * length
+		if distance := editDistance(s.text, c.text, limit); distance <= limit {
+			s.best, s.distance = c.text, distance
 		}
 	}
-	return lengths
 }
 
 // lettersOf is a set of the letters of a name. Different letters may share a place, so sets that are equal prove
@@ -97,31 +100,46 @@ func lettersOf(text string) uint64 {
 func lettersApart(a, b uint64) int { return bits.OnesCount64(a ^ b) }
 
 // editDistance counts the letters to insert, to leave out, to replace or to swap with their neighbour that make one
-// name the other. It may give any number above the limit once the distance is known to be above it.
+// name the other. It may give any number above the limit once the distance is known to be above it. Neither name is
+// longer than longestSuggestion.
 func editDistance(a, b string, limit int) int {
-	from, to := []rune(a), []rune(b)
-	beforeLast, last, row := make([]int, len(to)+1), make([]int, len(to)+1), make([]int, len(to)+1)
+	var letters [2][longestSuggestion]rune
+	from, to := runesOf(a, letters[0][:0]), runesOf(b, letters[1][:0])
+	var rows [3][longestSuggestion + 1]int
+	beforeLast, last, row := rows[0][:len(to)+1], rows[1][:len(to)+1], rows[2][:len(to)+1]
 	for j := range last {
 		last[j] = j
 	}
+	lastLeast := 0
 	for i, r := range from {
 		row[0] = i + 1
+		least := row[0]
 		for j, s := range to {
 			cost := 1
 			if r == s {
 				cost = 0
 			}
-			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+			distance := min(last[j]+cost, last[j+1]+1, row[j]+1)
 			if i > 0 && j > 0 && r == to[j-1] && s == from[i-1] {
-				row[j+1] = min(row[j+1], beforeLast[j-1]+1)
+				distance = min(distance, beforeLast[j-1]+1)
 			}
+			row[j+1] = distance
+			least = min(least, distance)
 		}
-		if slices.Min(row) > limit && slices.Min(last) > limit {
+		// A swap reaches back two rows, so both must be above the limit.
+		if least > limit && lastLeast > limit {
 			return limit + 1
 		}
-		beforeLast, last, row = last, row, beforeLast
+		beforeLast, last, row, lastLeast = last, row, beforeLast, least
 	}
 	return last[len(to)]
+}
+
+func runesOf(text string, into []rune) []rune {
+	for _, r := range text {
+		into = append(into, r)
+	}
+	return into
 }
 
 var clauseCandidates = newCandidates(clauseNames[who:])

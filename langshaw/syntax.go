@@ -47,10 +47,8 @@ func errorTooLong(c clause, tokens []token) Diagnostic {
 
 // errorOutside is about all that stands between the name and the first clause.
 func errorOutside(tokens []token) Diagnostic {
-	d := syntaxError(tokens[0].span(), "%s stands in no clause: begin one with who, what, do, sayso, nono or nogo",
+	return syntaxError(tokens[0].span(), "%s stands in no clause: begin one with who, what, do, sayso, nono or nogo",
 		quote(tokens[0].text))
-	d.Suggestion = nearestKeyword(tokens[0].text)
-	return d
 }
 
 func errorMisspelt(t token, meant clause) Diagnostic {
@@ -71,6 +69,8 @@ func errorCharacter(c clause, t token) Diagnostic {
 	}
 	message := "means nothing here: names are letters, digits, _, - and @"
 	switch {
+	case strings.HasSuffix(t.text, ">"):
+		shown, message = quote(t.text), "means nothing here: "+shapes[nogo]
 	case strings.ContainsRune("_-@", first) && len(t.text) > 1:
 		message = "cannot begin a name: begin it with a letter or a digit"
 	case c == nogo:
@@ -82,6 +82,9 @@ func errorCharacter(c clause, t token) Diagnostic {
 // errorSyntax says what is wrong with an entry and what to do, given the place of the token that does not fit; the
 // number of tokens when there are too few.
 func errorSyntax(c clause, tokens []token, at int) Diagnostic {
+	if isLoose(c, tokens, at) {
+		at++
+	}
 	e := flawed{clause: c, tokens: tokens, at: at}
 	e.last = tokens[max(0, min(at-1, len(tokens)-1))]
 	e.bad = token{kind: endOfText, start: e.last.end()}
@@ -113,6 +116,25 @@ func errorSyntax(c clause, tokens []token, at int) Diagnostic {
 	return syntaxError(span, "%s", message)
 }
 
+// isLoose tells whether the token in the way is a separator that could stand there if a name came after it: then it is
+// what comes after it that is wrong.
+func isLoose(c clause, tokens []token, at int) bool {
+	if at == 0 || at >= len(tokens) || at+1 < len(tokens) && tokens[at+1].kind == word {
+		return false
+	}
+	if before := tokens[at-1].kind; before != word && before != keyMark {
+		return false
+	}
+	switch tokens[at].kind {
+	case comma:
+		return c != nono && c != nogo
+	case greater:
+		return c == sayso
+	default:
+		return tokens[at].kind == orMark
+	}
+}
+
 // flawed is an entry that does not fit its production.
 type flawed struct {
 	clause clause
@@ -139,7 +161,7 @@ func (e flawed) explainList() string {
 	case e.at == 0 || e.clause == nono || e.clause == nogo:
 		return ""
 	case e.last.kind == comma && e.bad.kind == endOfText:
-		return "a name is missing after the last comma: add it or remove the comma"
+		return "a name is missing after the comma: add it or remove the comma"
 	case e.last.kind == comma && e.bad.kind != word:
 		return fmt.Sprintf("a name is missing between `,` and %s: add it or remove the comma", quote(e.bad.text))
 	case e.last.kind == opening && e.bad.kind == comma:
@@ -168,6 +190,10 @@ func (e flawed) explainAction() string {
 		return "`>` ranks roles in a sayso, and this is do: is the line `sayso` missing above?"
 	case e.bad.kind == arrow:
 		return "`-/>` belongs to a nogo, and this is do: is the line `nogo` missing above?"
+	case e.at == 0 && e.bad.kind == closing:
+		return "`)` closes nothing: remove it"
+	case e.at == 0 && e.bad.kind == comma:
+		return "actions stand one after the other: remove the comma"
 	case e.at == 0:
 		return ""
 	case e.at == 1 && e.bad.kind == opening:
@@ -200,6 +226,8 @@ func (e flawed) explainSayso() string {
 		return "parentheses belong to an action, and this is sayso: is the line `do` missing above?"
 	case e.bad.kind == arrow:
 		return "`-/>` belongs to a nogo, and this is sayso: is the line `nogo` missing above?"
+	case e.at == 0:
+		return ""
 	case e.last.kind == greater && e.bad.kind != word:
 		return "a role is missing after `>`: " + shapes[sayso]
 	case e.last.kind == colon && e.bad.kind != word:

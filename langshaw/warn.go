@@ -17,8 +17,9 @@ const (
 	actionsKind
 	// boundKind are the names that some role may bind: keys, actions and what a sayso is over.
 	boundKind
-	// carriedKind are the names that some action carries.
+	// carriedKind are the names that some action carries, valueKind those of them that are no key and no action.
 	carriedKind
+	valueKind
 	kindCount
 )
 
@@ -30,6 +31,8 @@ func (k nameKind) includes(s *symbol) bool {
 		return s.isAction()
 	case boundKind:
 		return s.isKey() || s.isAction() || s.saysoLine > 0
+	case valueKind:
+		return s.carried && !s.isKey() && !s.isAction()
 	default:
 		return s.carried
 	}
@@ -52,19 +55,11 @@ func (r *resolver) suggest(d *Diagnostic, text string, kind nameKind) {
 	d.Suggestion = r.suggester.nearest(text, r.kinds[kind])
 }
 
-// rank notes a sayso that is in the model, to see later whether it is of use.
-func (r *resolver) rank(entry draftSayso, attribute name) {
-	r.ranked = append(r.ranked, ranked{entry.roles, attribute})
-	for _, role := range entry.roles {
-		r.pairs[rolePair{r.symbol(role.text), r.symbol(attribute.text)}] = false
-	}
-}
-
 // warn reports what is odd about the entries that are kept. What may only seem odd because an entry is left out is
 // not reported.
 func (r *resolver) warn() {
 	for _, a := range r.draft.actions {
-		r.notePairs(a)
+		r.noteUse(a)
 		if a.kept {
 			r.warnOfKeyless(a)
 			r.warnOfUnbindable(a)
@@ -84,13 +79,13 @@ func (r *resolver) warn() {
 	}
 }
 
-// notePairs notes which pairs of role and attribute the action makes use of.
-func (r *resolver) notePairs(a draftAction) {
-	role := r.symbol(a.role.text)
+// noteUse notes of which saysos the action makes use.
+func (r *resolver) noteUse(a draftAction) {
 	for _, n := range a.attributes {
-		pair := rolePair{role, r.symbol(n.text)}
-		if _, ok := r.pairs[pair]; ok {
-			r.pairs[pair] = true
+		if s := r.symbol(n.text).ranked; s != nil {
+			if rank, ok := s.of(a.role.text); ok {
+				s.use(rank)
+			}
 		}
 	}
 }
@@ -120,25 +115,31 @@ func (r *resolver) warnOfUnbindable(a draftAction) {
 			"nobody has sayso over %s, so no action that carries it is ever enabled: say who binds it, as in `%s: %s`",
 			quote(n.text), a.role.text, strings.Trim(quote(n.text), "`"))
 		r.suggest(&d, n.text, boundKind)
+		if meant := r.symbols[d.Suggestion]; meant != nil {
+			meant.mistaken = true
+		}
 		r.once(s, d)
 	}
 }
 
-func (r *resolver) warnOfSayso(entry ranked) {
+func (r *resolver) warnOfSayso(entry *ranked) {
 	n := entry.attribute
 	s := r.symbol(n.text)
 	switch {
-	case r.isDoubtful(do, n.text):
+	case s.mistaken || r.isDoubtful(do, n.text):
 	case !s.carried:
 		d := warningAt(n.span(), CodeUnusedSayso, "no action carries %s, so the sayso over it is of no use: remove it, or add it to an action",
 			quote(n.text))
 		r.suggest(&d, n.text, carriedKind)
 		r.report.add(d)
 	default:
-		for _, role := range entry.roles {
-			if !r.pairs[rolePair{r.symbol(role.text), s}] {
+		for rank, role := range entry.names {
+			if r.report.isFull() {
+				return
+			}
+			if !entry.isUsed(rank) {
 				r.report.add(warningAt(role.span(), CodeIdleSaysoRole,
-					"no action of %s carries %s, so its sayso over it is of no use: remove it here, or add the attribute to an action of it",
+					"no action of %s carries %s, so its sayso is of no use: remove the role here, or let one of its actions carry %[2]s",
 					quote(role.text), quote(n.text)))
 			}
 		}
@@ -151,12 +152,12 @@ func (r *resolver) warnOfWhat(c draftConjunct) {
 		if s.carried || r.isDoubtful(do, n.text) {
 			continue
 		}
-		code, message := CodeUnboundWhat, "%s is no action and no action carries it, so it never comes about: remove it, or add it to an action"
+		code, kind, message := CodeUnboundWhat, carriedKind, "%s is no action and no action carries it, so it never comes about: remove it, or add it to an action"
 		if c.keys > 0 {
-			code, message = CodeUnusedKey, "no action carries the key %s: remove it, or add it to the actions"
+			code, kind, message = CodeUnusedKey, valueKind, "no action carries the key %s: remove it, or add it to the actions"
 		}
 		d := warningAt(n.span(), code, message, quote(n.text))
-		r.suggest(&d, n.text, carriedKind)
+		r.suggest(&d, n.text, kind)
 		r.once(s, d)
 	}
 }

@@ -98,12 +98,13 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 	t.Helper()
 	agent, err := adapter.New(rules, "Business", exec)
 	require.NoError(t, err)
-	value := func(e adapter.Enactment, action, attribute string, into any) {
+	value := func(e adapter.Enactment, action, attribute string, into any) error {
 		for i := range e.Instances() {
 			if v, ok := i.Value(attribute); ok && i.Action == action {
-				_ = v.Decode(into) // A shape that the stall does not know reads as nothing.
+				return v.Decode(into)
 			}
 		}
+		return nil
 	}
 	answer := func(ctx context.Context, f *adapter.FeasibleAction, action string, values adapter.Values) error {
 		var cid string
@@ -127,9 +128,11 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 		held(ctx, "Create")
 		var lines []stallLine
 		var fulfillment stallFulfillment
-		value(f.Enactment, "Create", "line_items", &lines)
-		value(f.Enactment, "Create", "fulfillment", &fulfillment)
-		totals, err := s.quote(lines, fulfillment.option() != "")
+		err := errors.Join(value(f.Enactment, "Create", "line_items", &lines), value(f.Enactment, "Create", "fulfillment", &fulfillment))
+		var totals []ucp.Total
+		if err == nil {
+			totals, err = s.quote(lines, fulfillment.option() != "")
+		}
 		if err != nil {
 			return answer(ctx, f, "Refused", adapter.Values{"reason": map[string]string{
 				"code": "out_of_stock", "content": err.Error(), "path": "$.line_items[0]",
@@ -142,8 +145,7 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 		var payment struct {
 			Credential struct{ Token string }
 		}
-		value(f.Enactment, "Complete", "payment", &payment)
-		if payment.Credential.Token != goodToken {
+		if err := value(f.Enactment, "Complete", "payment", &payment); err != nil || payment.Credential.Token != goodToken {
 			return answer(ctx, f, "Declined", adapter.Values{"decline": "no money in it"})
 		}
 		return answer(ctx, f, "Completed", adapter.Values{"order": map[string]string{
@@ -173,12 +175,20 @@ func (s *stall) Present(_ context.Context, contents ucp.Contents) (ucp.Presentat
 		})
 	}
 	if len(fulfillment.Methods) > 0 {
-		method := map[string]any{"id": "m", "type": "shipping", "line_item_ids": []string{}}
+		var ids []string
+		for _, l := range lines {
+			ids = append(ids, l.ID)
+		}
+		method := map[string]any{"id": "m", "type": "shipping", "line_item_ids": ids}
 		if selected := fulfillment.Methods[0].Selected; selected != "" {
 			method["selected_destination_id"] = selected
+			method["destinations"] = []any{map[string]string{"id": selected, "address_country": "GR"}}
 		}
 		if option := fulfillment.option(); option != "" {
-			method["groups"] = []any{map[string]any{"id": "g", "line_item_ids": []string{}, "selected_option_id": option}}
+			method["groups"] = []any{map[string]any{
+				"id": "g", "line_item_ids": ids, "selected_option_id": option,
+				"options": []any{map[string]any{"id": option, "title": "By mule", "totals": []ucp.Total{{Type: "total", Amount: 50}}}},
+			}}
 		}
 		p.Fulfillment = map[string]any{"methods": []any{method}}
 	}
@@ -239,10 +249,18 @@ func (l *lines) String() string {
 // newSystem starts a system; it ends with the test, or with stop.
 func newSystem(t *testing.T, configure func(*stall, *ucp.InboundOptions), options ...syncserver.Option) *system {
 	t.Helper()
-	leaks := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 	rules, err := protocols.Load("simple-ucp")
 	require.NoError(t, err)
+	return newSystemOf(t, rules, configure, options...)
+}
+
+// newSystemOf starts a system of a protocol.
+func newSystemOf(
+	t *testing.T, rules *enactment.Rules, configure func(*stall, *ucp.InboundOptions), options ...syncserver.Option,
+) *system {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 	s := &system{stall: new(stall), rules: rules, logged: new(lines), records: new(lines)}
 	s.stall.pens.Store(10)
 	s.stall.price.Store(100)

@@ -81,6 +81,12 @@ func (in *Inbound) create(ctx context.Context, c call) (int, any, error) {
 // refuses, and if it has not answered in time.
 func (in *Inbound) bind(ctx context.Context, s *session, m *member, contents Contents) error {
 	const what = "The checkout"
+	in.mu.Lock()
+	happened := m.facts().create != nil
+	in.mu.Unlock()
+	if happened { // The request is repeated.
+		return in.priced(ctx, s, m, what)
+	}
 	values := adapter.Values{
 		"cid": m.cid, "line_items": contents.LineItems, "buyer": contents.Buyer, "fulfillment": contents.Fulfillment,
 	}
@@ -90,6 +96,11 @@ func (in *Inbound) bind(ctx context.Context, s *session, m *member, contents Con
 	if err := in.agent.Attempt(ctx, "Create", values, adapter.WithAttemptID("create:"+m.cid)).Err(ctx); err != nil {
 		return refusedBy(err, what)
 	}
+	return in.priced(ctx, s, m, what)
+}
+
+// priced waits for the Business to price an enactment.
+func (in *Inbound) priced(ctx context.Context, s *session, m *member, what string) error {
 	var f facts
 	if err := in.await(ctx, s, func() bool { f = m.facts(); return f.answered() }); err != nil {
 		return unanswered(what)
@@ -232,7 +243,7 @@ func (in *Inbound) complete(ctx context.Context, c call) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	attempt := "complete:" + c.token
+	attempt := "complete:" + c.token + ":"
 	if m := in.memberWith(s, "Complete", attempt); m != nil {
 		return in.paid(ctx, s, m)
 	}
@@ -258,7 +269,8 @@ func (in *Inbound) complete(ctx context.Context, c call) (int, any, error) {
 		}
 	}
 	values := adapter.Values{"cid": now.member.cid, "payment": payment}
-	if err := in.agent.Attempt(ctx, "Complete", values, adapter.WithAttemptID(attempt)).Err(ctx); err != nil {
+	complete := in.agent.Attempt(ctx, "Complete", values, adapter.WithAttemptID(attempt+now.member.cid))
+	if err := complete.Err(ctx); err != nil {
 		return 0, nil, refusedBy(err, payingFor)
 	}
 	return in.paid(ctx, s, now.member)
@@ -346,14 +358,14 @@ func (in *Inbound) cancel(ctx context.Context, c call) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	attempt := "cancel:" + c.token
+	attempt := "cancel:" + c.token + ":"
 	m := in.memberWith(s, "Cancel", attempt)
 	if m == nil {
 		if status := now.facts.status(true); status == "completed" || status == "canceled" {
 			return 0, nil, notModifiable("The checkout cannot be canceled: %s.", describe(status))
 		}
 		m = now.member
-		cancel := in.agent.Attempt(ctx, "Cancel", adapter.Values{"cid": m.cid}, adapter.WithAttemptID(attempt))
+		cancel := in.agent.Attempt(ctx, "Cancel", adapter.Values{"cid": m.cid}, adapter.WithAttemptID(attempt+m.cid))
 		if err := cancel.Err(ctx); err != nil {
 			return 0, nil, refusedBy(err, what)
 		}
@@ -368,15 +380,16 @@ func (in *Inbound) cancel(ctx context.Context, c call) (int, any, error) {
 	return in.showing(ctx, http.StatusOK, s)
 }
 
-// memberWith gives the enactment of the chain in which an attempt made an action happen: a request that is repeated
-// after its outcome was unknown is about that one, whatever is in force by now. It is nil if there is none.
+// memberWith gives the enactment of the chain in which an action happened by an attempt of a request, the beginning of
+// whose id is given; its end is the cid. A request that is repeated after its outcome was unknown is about that one,
+// whatever is in force by now. It is nil if there is none.
 func (in *Inbound) memberWith(s *session, action, attempt string) *member {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, m := range s.members {
 		f := m.facts()
 		for _, done := range []*enactment.Instance{f.complete, f.cancel} {
-			if done != nil && done.Action == action && done.Attempt == attempt {
+			if done != nil && done.Action == action && done.Attempt == attempt+m.cid {
 				return m
 			}
 		}

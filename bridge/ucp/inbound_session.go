@@ -35,6 +35,8 @@ type session struct {
 	used time.Time
 	// ended tells that it was last seen with nothing more to come.
 	ended bool
+	// queued tells that it stands in the line of those that ended.
+	queued bool
 }
 
 // member is one enactment of a chain.
@@ -232,13 +234,21 @@ func (in *Inbound) observe(ctx context.Context, e adapter.Enactment) {
 	in.sweep(ctx, s)
 }
 
+// longestChain is how many enactments of a chain are remembered before those that were replaced are forgotten.
+const longestChain = 16
+
 // follow notes whether the chain has ended, and as which order. The caller holds mu.
 func (in *Inbound) follow(s *session) {
 	f := s.inForce().facts()
-	if f.ended() && !s.ended {
+	s.ended = f.ended()
+	if s.ended && !s.queued {
+		s.queued = true
 		in.ended = append(in.ended, s)
 	}
-	s.ended = f.ended()
+	if len(s.members) > longestChain {
+		current := s.inForce()
+		s.members = slices.DeleteFunc(s.members, func(m *member) bool { return m.number < current.number })
+	}
 	if f.completed != nil {
 		if id := orderID(*f.completed); id != "" {
 			s.order = id
@@ -324,7 +334,8 @@ func (in *Inbound) place(id string) (s *session, expired []*session, err error) 
 	for len(in.sessions) >= in.options.Checkouts && len(in.ended) > 0 {
 		oldest := in.ended[0]
 		in.ended = in.ended[1:]
-		// It may have been renewed since, after Declined: then it is in line again, or will be.
+		oldest.queued = false
+		// It may have been renewed since, after Declined: then it will stand in line again.
 		if oldest.ended {
 			in.drop(oldest)
 		}

@@ -138,7 +138,7 @@ var hostile = []struct {
 // manyKeys makes actions with large sets of keys that all differ, and attributes whose scopes are their intersections.
 func manyKeys(size int) string {
 	keys := 1
-	for keys*keys*30 < size {
+	for keys < 256 && keys*keys*30 < size {
 		keys++
 	}
 	var b strings.Builder

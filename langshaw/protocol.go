@@ -19,7 +19,7 @@ type Protocol struct {
 	attribute  map[string]*Attribute
 	keys       []string
 	isKey      map[string]bool
-	root       *keySet
+	root       meeting
 	nonos      []*Nono
 	nogos      []*Nogo
 	conflicts  conflicts
@@ -65,9 +65,10 @@ func (p *Protocol) Keys() iter.Seq[string] { return slices.Values(p.keys) }
 // IsKey tells whether the attribute is a key.
 func (p *Protocol) IsKey(attribute string) bool { return p.isKey[attribute] }
 
-// RootKey lists the keys that every action with a key carries; instances with the same values for them form one
-// enactment. It is empty when no key is carried by all: then the whole system is one enactment.
-func (p *Protocol) RootKey() iter.Seq[string] { return p.root.all() }
+// RootKey lists, sorted by name, the keys that every action with a key carries; instances with the same values for
+// them form one enactment. It is empty when no key is carried by all: then the whole system is one enactment
+// (semantics section 3).
+func (p *Protocol) RootKey() iter.Seq[string] { return p.root.set.all() }
 
 // Nonos lists the entries of nono.
 func (p *Protocol) Nonos() iter.Seq[*Nono] { return slices.Values(p.nonos) }
@@ -105,7 +106,7 @@ type Action struct {
 	attributes []string
 	// carries is nil where attributes is short, and looking through it no slower.
 	carries map[string]bool
-	keys    *keySet
+	keys    keySet
 	span    Span
 }
 
@@ -133,7 +134,7 @@ func (a *Action) Carries(attribute string) bool {
 // few is up to how many names a list is searched through, since a map would be no faster and much larger.
 const few = 8
 
-// Keys lists the key attributes that the action carries. An action without any is never enabled.
+// Keys lists the key attributes that the action carries, sorted by name. An action without any is never enabled.
 func (a *Action) Keys() iter.Seq[string] { return a.keys.all() }
 
 // Span is where the action stands, from its name to the closing parenthesis.
@@ -144,7 +145,7 @@ type Attribute struct {
 	name     string
 	key      bool
 	action   bool
-	scope    *keySet
+	scope    meeting
 	carriers []*Action
 	sayso    *ranking
 	span     Span
@@ -159,9 +160,9 @@ func (a *Attribute) IsKey() bool { return a.key }
 // IsAction tells whether it is the name of an action: bound, without a value, when the action happens.
 func (a *Attribute) IsAction() bool { return a.action }
 
-// Scope lists the keys that every action carrying the attribute carries: it is bound once for each combination of
-// their values (semantics section 3). Actions without a key do not count.
-func (a *Attribute) Scope() iter.Seq[string] { return a.scope.all() }
+// Scope lists, sorted by name, the keys that every action carrying the attribute carries: it is bound once for each
+// combination of their values (semantics section 3). Actions without a key do not count.
+func (a *Attribute) Scope() iter.Seq[string] { return a.scope.set.all() }
 
 // Carriers lists the actions that carry the attribute; for an action's name, that action is one of them.
 func (a *Attribute) Carriers() iter.Seq[*Action] { return slices.Values(a.carriers) }

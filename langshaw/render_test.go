@@ -3,8 +3,10 @@ package langshaw_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,6 +128,20 @@ func TestTooManyDiagnostics(t *testing.T) {
 			require.Equal(t, severity, last.Severity)
 			require.Equal(t, severity == langshaw.Error, diagnostics.HasErrors())
 		})
+	}
+}
+
+func TestTooManyKeys(t *testing.T) {
+	for keys, want := range map[int][]string{256: nil, 257: {"260:1 error[too-many-keys]"}, 300: {"260:1 error[too-many-keys]"}} {
+		text, all := "K\nwho A\nwhat Act", ""
+		for i := range keys {
+			text += fmt.Sprintf(",\nk%d key", i)
+			all += fmt.Sprintf(", k%d", i)
+		}
+		protocol, diagnostics := langshaw.Parse([]byte(text + "\ndo A: Act(" + all[2:] + ")\n"))
+		require.Equal(t, want, summaries(diagnostics)[:len(want)])
+		require.Len(t, slices.Collect(protocol.Keys()), 256)
+		require.Len(t, slices.Collect(action(t, protocol, "Act").Keys()), 256)
 	}
 }
 

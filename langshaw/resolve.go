@@ -48,6 +48,8 @@ type resolver struct {
 	out declarations
 	// keyed tells that some key is declared, also one whose entry is left out.
 	keyed bool
+	// keys counts the keys that are in the model.
+	keys int
 	// dropped tells in which clauses an entry of the draft, or of the text before it, is left out.
 	dropped [clauseCount]bool
 	// entry counts the entries that are checked for names that stand in them twice.

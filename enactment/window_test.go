@@ -24,6 +24,7 @@ func TestTheHigherAuthorityWinsAWindowAndTheEarlierEachOnItsOwn(t *testing.T) {
 			}
 			require.ErrorIs(t, o.Err(), enactment.Dominated)
 			require.Equal(t, "A", o.Rejection.By)
+			require.Equal(t, "x", o.Rejection.Attribute)
 		}
 	}
 	happen(t, s, two)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/langshaw/verify"
@@ -85,7 +86,9 @@ func (c *verifyCommand) print(s *streams, name string, text []byte, p *langshaw.
 	if c.JSON {
 		return report.WriteJSON(s.out, name, p, faults)
 	}
-	if err := langshaw.WriteText(s.out, name, text, append(diagnostics, report.Diagnostics(p)...)); err != nil {
+	all := append(diagnostics, report.Diagnostics(p)...)
+	slices.SortStableFunc(all, func(a, b langshaw.Diagnostic) int { return a.Start.Offset - b.Start.Offset })
+	if err := langshaw.WriteText(s.out, name, text, all); err != nil {
 		return err
 	}
 	if faults > 0 {

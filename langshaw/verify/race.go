@@ -60,8 +60,8 @@ func (x *explorer) relations(i, j int) []Race {
 	var races []Race
 	if a.nonos.has(j) {
 		races = append(races, Race{
-			Pair: pair, By: "nono", Immediate: "the first to arrive happens, the other is refused as excluded",
-			Batch: x.batchWinner(i, j, "the first to arrive happens, the other is refused as excluded"),
+			Pair: pair, By: "nono", Immediate: "the first to arrive happens, and the other is refused as excluded",
+			Batch: x.batchWinner(i, j, "the first to arrive happens, and the other is refused as excluded"),
 		})
 	}
 	for _, order := range [][2]*event{{a, b}, {b, a}} {

@@ -68,20 +68,32 @@ func (r Report) WriteText(w io.Writer, p *langshaw.Protocol) error {
 		r.story(out, p, r.SafeWitness)
 		fmt.Fprintf(out, "  then %s or %s\n", said(p, r.Pair[0]), said(p, r.Pair[1]))
 	}
+	if len(r.Answers) > 0 {
+		fmt.Fprintln(out)
+	}
 	for _, answer := range r.Answers {
 		r.answer(out, p, answer)
 	}
 	if len(r.Races) > 0 {
 		fmt.Fprintf(out, "\nraces:\n")
-		for _, race := range r.Races {
-			by := race.By
-			if race.Attribute != "" {
-				by = race.Attribute
-			}
-			fmt.Fprintf(out, "  %s and %s (%s)\n    immediate: %s\n    batch: %s\n", said(p, race.Pair[0]), said(p, race.Pair[1]), by, race.Immediate, race.Batch)
-		}
+	}
+	for _, race := range r.Races {
+		race.write(out, p)
 	}
 	return out.Flush()
+}
+
+func (r Race) write(out io.Writer, p *langshaw.Protocol) {
+	by := r.By
+	if r.Attribute != "" {
+		by = "both bind " + r.Attribute
+	}
+	fmt.Fprintf(out, "  %s and %s (%s)\n", said(p, r.Pair[0]), said(p, r.Pair[1]), by)
+	if r.Immediate == r.Batch {
+		fmt.Fprintf(out, "    %s\n", r.Batch)
+		return
+	}
+	fmt.Fprintf(out, "    immediate: %s\n    batch: %s\n", r.Immediate, r.Batch)
 }
 
 func verdict(what string, v Verdict) string {
@@ -97,12 +109,12 @@ func verdict(what string, v Verdict) string {
 func (r Report) answer(out io.Writer, p *langshaw.Protocol, answer Answer) {
 	switch {
 	case answer.Err != nil:
-		fmt.Fprintf(out, "\n%v\n", answer.Err)
+		fmt.Fprintf(out, "%v\n", answer.Err)
 		return
 	case answer.Holds == Unknown:
-		fmt.Fprintf(out, "\n%s: unknown, the limit was met\n", answer.Query)
+		fmt.Fprintf(out, "%s: unknown, the limit was met\n", answer.Query)
 	default:
-		fmt.Fprintf(out, "\n%s: %s\n", answer.Query, answer.Holds)
+		fmt.Fprintf(out, "%s: %s\n", answer.Query, answer.Holds)
 	}
 	if answer.Witness != nil {
 		r.story(out, p, answer.Witness)

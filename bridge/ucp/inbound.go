@@ -101,6 +101,7 @@ type Inbound struct {
 	sessions map[string]*session // by wire id
 	orders   map[string]*session // by order id
 	ended    []*session          // those that ended, in that order; some may have been renewed since
+	searched time.Time           // when expired checkouts were last looked for
 }
 
 // Storefront presents checkouts on behalf of the Business. It is asked for every response and must give the same for

@@ -69,8 +69,12 @@ func (in *Inbound) create(ctx context.Context, c call) (int, any, error) {
 	s.codes = contents.Discounts
 	in.mu.Unlock()
 	if err := in.bind(ctx, s, m, contents); err != nil {
-		if p, ok := errors.AsType[*problem](err); ok && !p.transient || !c.repeatable {
-			in.abandon(s)
+		if p, ok := errors.AsType[*problem](err); ok && !p.transient {
+			in.mu.Lock()
+			in.drop(s)
+			in.mu.Unlock()
+		} else if !c.repeatable {
+			in.abandon(ctx, s)
 		}
 		return 0, nil, err
 	}
@@ -209,28 +213,46 @@ func (in *Inbound) replace(ctx context.Context, s *session, old *member, content
 	m := s.next()
 	m.wanted = true
 	in.mu.Unlock()
-	defer func() { // In force, or refused, or left over, or to be decided by what is observed later.
-		in.mu.Lock()
-		m.wanted = false
-		in.mu.Unlock()
-		in.sweep(context.WithoutCancel(ctx), s)
-	}()
 	if err := in.bind(ctx, s, m, contents); err != nil {
+		in.giveUp(ctx, s, m)
 		return err
 	}
-	cancel := in.agent.Attempt(ctx, "Cancel", adapter.Values{"cid": old.cid}, adapter.WithAttemptID(replacing+m.cid))
+	// Not with ctx, for if this were given up before it is decided, the new one would have to be cancelled, and might
+	// be in force nevertheless.
+	cancel := in.agent.Attempt(context.WithoutCancel(ctx), "Cancel", adapter.Values{"cid": old.cid}, adapter.WithAttemptID(replacing+m.cid))
 	if err := cancel.Err(ctx); err != nil {
+		select {
+		case <-cancel.Done():
+			in.giveUp(ctx, s, m)
+		default:
+			go func() {
+				<-cancel.Done()
+				in.giveUp(ctx, s, m)
+			}()
+		}
 		return refusedBy(err, what)
 	}
 	var f facts
-	// What the request sees next must show that it was first to see the Cancel of its own.
-	if err := in.await(ctx, s, func() bool { f = old.facts(); return f.cancel != nil && f.ended() }); err != nil {
+	err := in.await(ctx, s, func() bool { f = old.facts(); return f.cancel != nil && f.ended() })
+	in.giveUp(ctx, s, m)
+	switch {
+	case err != nil:
 		return unanswered(what)
-	}
-	if f.completed != nil {
+	case f.completed != nil:
 		return notModifiable("The change came too late: the checkout has been completed.")
 	}
 	return nil
+}
+
+// giveUp ends the wait to put an enactment in force. If it is in force, or will be when the Cancel of the one before is
+// answered, nothing comes of that; if it cannot be any more, it is cancelled, now or when the Business has created it.
+func (in *Inbound) giveUp(ctx context.Context, s *session, m *member) {
+	in.mu.Lock()
+	m.wanted = false
+	in.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.options.AnswerTimeout)
+	defer cancel()
+	in.sweep(ctx, s)
 }
 
 // complete pays the enactment in force.
@@ -411,12 +433,12 @@ func describe(status string) string {
 	}
 }
 
-// abandon gives up a checkout that nobody has been told of. What the Business creates late is cancelled then.
-func (in *Inbound) abandon(s *session) {
+// abandon gives up a checkout that nobody has been told of. It is cancelled, now or when the Business has created it.
+func (in *Inbound) abandon(ctx context.Context, s *session) {
 	in.mu.Lock()
-	defer in.mu.Unlock()
 	s.abandoned = true
-	if s.inForce().facts().refused != nil {
-		delete(in.sessions, s.id)
-	}
+	in.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.options.AnswerTimeout)
+	defer cancel()
+	in.sweep(ctx, s)
 }

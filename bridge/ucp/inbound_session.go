@@ -21,6 +21,8 @@ import (
 type session struct {
 	id      string
 	members []*member // by number
+	// since is the number of the first enactment that is remembered.
+	since int
 	// changed is closed, and another one made, whenever something was observed in the chain.
 	changed chan struct{}
 	// turn has a token for the one request that may add to the chain.
@@ -219,12 +221,16 @@ func (in *Inbound) observe(ctx context.Context, e adapter.Enactment) {
 	in.mu.Lock()
 	s, ok := in.sessions[id]
 	if !ok {
-		s = newSession(id)
-		if (&member{enactment: e, known: true}).facts().cancel != nil {
+		if f := (&member{enactment: e, known: true}).facts(); f.cancel != nil || f.refused != nil {
 			in.mu.Unlock()
 			return // It was forgotten, or ended before the process was started anew.
 		}
+		s = newSession(id)
 		in.sessions[id] = s
+	}
+	if number < s.since {
+		in.mu.Unlock()
+		return // It was replaced, and forgotten.
 	}
 	m := s.member(cid, number)
 	m.enactment, m.known = e, true
@@ -234,26 +240,32 @@ func (in *Inbound) observe(ctx context.Context, e adapter.Enactment) {
 	in.sweep(ctx, s)
 }
 
-// longestChain is how many enactments of a chain are remembered before those that were replaced are forgotten.
+// longestChain is how many enactments of a chain are remembered before those that ended are forgotten.
 const longestChain = 16
 
-// follow notes whether the chain has ended, and as which order. The caller holds mu.
+// follow notes what has become of the chain. The caller holds mu.
 func (in *Inbound) follow(s *session) {
-	f := s.inForce().facts()
+	current := s.inForce()
+	f := current.facts()
 	s.ended = f.ended()
 	if s.ended && !s.queued {
 		s.queued = true
 		in.ended = append(in.ended, s)
-	}
-	if len(s.members) > longestChain {
-		current := s.inForce()
-		s.members = slices.DeleteFunc(s.members, func(m *member) bool { return m.number < current.number })
+		if len(in.ended) > 2*len(in.sessions)+longestChain { // Most of them have been dropped.
+			in.ended = slices.DeleteFunc(in.ended, func(s *session) bool { return in.sessions[s.id] != s })
+		}
 	}
 	if f.completed != nil {
 		if id := orderID(*f.completed); id != "" {
 			s.order = id
 			in.orders[id] = s
 		}
+	}
+	if len(s.members) > longestChain {
+		s.since = current.number
+		s.members = slices.DeleteFunc(s.members, func(m *member) bool {
+			return m.number < s.since || m != current && !m.wanted && m.facts().ended()
+		})
 	}
 }
 
@@ -314,6 +326,9 @@ var errFull = errors.New("ucp: inbound: too many open checkouts")
 // UCP lets a checkout expire that does not say when it does.
 const forgottenAfter = 6 * time.Hour
 
+// searchInterval is how often expired checkouts are looked for: that is a walk over all of them.
+const searchInterval = time.Minute
+
 // open adds a checkout. If there are too many, the one that ended first makes place, else those that expired; the
 // latter are cancelled.
 func (in *Inbound) open(ctx context.Context, id string) (*session, error) {
@@ -340,7 +355,8 @@ func (in *Inbound) place(id string) (s *session, expired []*session, err error) 
 			in.drop(oldest)
 		}
 	}
-	if len(in.sessions) >= in.options.Checkouts {
+	if len(in.sessions) >= in.options.Checkouts && time.Since(in.searched) > searchInterval {
+		in.searched = time.Now()
 		for _, s := range in.sessions {
 			if time.Since(s.used) > forgottenAfter {
 				s.abandoned = true

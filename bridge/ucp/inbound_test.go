@@ -172,6 +172,7 @@ func TestInboundDiscovery(t *testing.T) {
 	profile := s.ask("GET", "/.well-known/ucp", "")
 	require.Equal(t, http.StatusOK, profile.status)
 	requireSchema(t, profileSchema, profile.raw)
+	require.Equal(t, "public, max-age=60", profile.header.Get("Cache-Control"))
 	require.Contains(t, profile.raw, `"endpoint":"http://example.com"`)
 	require.NotContains(t, profile.raw, "discount")
 
@@ -354,6 +355,13 @@ func TestInboundLongChain(t *testing.T) {
 		r := s.ask("PUT", "/checkout-sessions/"+id, `{"line_items": [{"item": {"id": "ink"}, "quantity": `+quantity+`}]}`)
 		require.Equal(t, http.StatusOK, r.status, r.raw)
 		require.EqualValues(t, 250*(1+i%2)+50, r.total("total"))
+	}
+	for range 50 {
+		r := s.ask("PUT", "/checkout-sessions/"+id, `{"line_items": [{"item": {"id": "pen"}, "quantity": 11}]}`)
+		require.Equal(t, http.StatusBadRequest, r.status, r.raw)
+	}
+	for range 50 {
+		require.Equal(t, http.StatusPaymentRequired, s.ask("POST", "/checkout-sessions/"+id+"/complete", paying(badToken)).status)
 	}
 	require.Equal(t, http.StatusOK, s.ask("POST", "/checkout-sessions/"+id+"/complete", paying(goodToken)).status)
 }

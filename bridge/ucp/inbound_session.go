@@ -45,9 +45,10 @@ type session struct {
 type member struct {
 	cid    string
 	number int
-	// enactment is what has been observed of it; known tells that there is anything yet.
-	enactment adapter.Enactment
-	known     bool
+	// observed is what has been observed of it, known that there is anything yet. It changes together with what follows
+	// from it for the chain, so a request that has seen the one has seen the other.
+	observed facts
+	known    bool
 	// wanted tells that a request is waiting to put it in force, so that it is not cancelled as left over.
 	wanted bool
 	// swept tells that it is being cancelled as left over.
@@ -142,12 +143,10 @@ type facts struct {
 	create, created, refused, complete, completed, declined, cancel, cancelled *enactment.Instance
 }
 
-func (m *member) facts() facts {
+// factsOf reads what has happened in an enactment.
+func factsOf(e adapter.Enactment) facts {
 	var f facts
-	if m == nil || !m.known {
-		return f
-	}
-	for i := range m.enactment.Instances() {
+	for i := range e.Instances() {
 		switch i.Action {
 		case "Create":
 			f.create = &i
@@ -168,6 +167,14 @@ func (m *member) facts() facts {
 		}
 	}
 	return f
+}
+
+// facts gives what has been observed, nothing for nil.
+func (m *member) facts() facts {
+	if m == nil {
+		return facts{}
+	}
+	return m.observed
 }
 
 // answered tells that the Business has priced or refused the enactment.
@@ -219,9 +226,10 @@ func (in *Inbound) observe(ctx context.Context, e adapter.Enactment) {
 		return // Another agent of the party started it.
 	}
 	in.mu.Lock()
+	f := factsOf(e)
 	s, ok := in.sessions[id]
 	if !ok {
-		if f := (&member{enactment: e, known: true}).facts(); f.cancel != nil || f.refused != nil {
+		if f.cancel != nil || f.refused != nil {
 			in.mu.Unlock()
 			return // It was forgotten, or ended before the process was started anew.
 		}
@@ -233,7 +241,7 @@ func (in *Inbound) observe(ctx context.Context, e adapter.Enactment) {
 		return // It was replaced, and forgotten.
 	}
 	m := s.member(cid, number)
-	m.enactment, m.known = e, true
+	m.observed, m.known = f, true
 	in.follow(s)
 	s.announce()
 	in.mu.Unlock()

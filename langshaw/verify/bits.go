@@ -25,24 +25,9 @@ func (s set) meets(t set) bool {
 	return false
 }
 
-func (s set) within(t set) bool {
-	for i, word := range s {
-		if word&^t[i] != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 func (s set) addAll(t set) {
 	for i, word := range t {
 		s[i] |= word
-	}
-}
-
-func (s set) removeAll(t set) {
-	for i, word := range t {
-		s[i] &^= word
 	}
 }
 
@@ -55,14 +40,6 @@ func (s set) empty() bool {
 		}
 	}
 	return true
-}
-
-func (s set) count() int {
-	n := 0
-	for _, word := range s {
-		n += bits.OnesCount64(word)
-	}
-	return n
 }
 
 // all lists the members in ascending order.

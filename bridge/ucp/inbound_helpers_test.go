@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,8 +35,9 @@ import (
 type stall struct {
 	// pens is how many pens there are for a checkout; more are refused.
 	pens atomic.Int64
-	// price is what a pen costs.
+	// price is what a pen costs, and more what else there is costs; it is set before anybody buys.
 	price atomic.Int64
+	more  map[string]int64
 	// numbered numbers the orders, and orders counts those that happened.
 	numbered atomic.Int64
 	orders   atomic.Int64
@@ -71,7 +73,11 @@ func (f stallFulfillment) option() string {
 	return ""
 }
 
-func (s *stall) prices() map[string]int64 { return map[string]int64{"pen": s.price.Load(), "ink": 250} }
+func (s *stall) prices() map[string]int64 {
+	prices := map[string]int64{"pen": s.price.Load(), "ink": 250}
+	maps.Copy(prices, s.more)
+	return prices
+}
 
 // quote prices a wish.
 func (s *stall) quote(lines []stallLine, shipping bool) ([]ucp.Total, error) {

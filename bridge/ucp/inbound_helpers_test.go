@@ -41,6 +41,8 @@ type stall struct {
 	// numbered numbers the orders, and orders counts those that happened.
 	numbered atomic.Int64
 	orders   atomic.Int64
+	// refuse, if set, gives the reason for which everything is refused.
+	refuse func() any
 	// hold, if set, is called before each answer with the action of the Platform that is being answered.
 	hold func(ctx context.Context, action string)
 }
@@ -128,6 +130,9 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 	}
 	agent.OnEnabled("Created", func(ctx context.Context, f *adapter.FeasibleAction) error {
 		held(ctx, "Create")
+		if s.refuse != nil {
+			return answer(ctx, f, "Refused", adapter.Values{"reason": s.refuse()})
+		}
 		var lines []stallLine
 		var fulfillment stallFulfillment
 		err := errors.Join(value(f.Enactment, "Create", "line_items", &lines), value(f.Enactment, "Create", "fulfillment", &fulfillment))

@@ -78,7 +78,11 @@ func (in *Inbound) create(ctx context.Context, c call) (int, any, error) {
 		}
 		return 0, nil, err
 	}
-	return in.showing(ctx, http.StatusCreated, s)
+	status, v, err := in.showing(ctx, http.StatusCreated, s)
+	if err != nil && !c.repeatable {
+		in.abandon(ctx, s)
+	}
+	return status, v, err
 }
 
 // bind attempts Create in an enactment and waits for the Business to price it. It fails with a problem if the Business

@@ -13,6 +13,9 @@ import (
 
 // Adapter plays one role for one party: it keeps what the identity knows of its enactments, calls the agent's handlers
 // and submits its attempts. Its methods are safe for concurrent use.
+//
+// What is known of an enactment stays in memory for as long as the adapter holds it, complete or not: until it is
+// revoked, or Run returns.
 type Adapter struct {
 	rules    *enactment.Rules
 	identity enactment.Identity
@@ -27,8 +30,8 @@ type Adapter struct {
 }
 
 // New makes an adapter for a role of the protocol on an executor. It does nothing before [Adapter.Run] but submit
-// what is attempted. The error says what is wrong with the arguments: an unknown role, a party that is none of those configured
-// for the role, an option out of bounds.
+// what is attempted. The error says what is wrong with the arguments: an unknown role, a party that is none of those
+// configured for the role, an option out of bounds.
 func New(rules *enactment.Rules, role string, executor Executor, opts ...Option) (*Adapter, error) {
 	switch {
 	case rules == nil:
@@ -79,12 +82,12 @@ func (a *Adapter) Enabled(ctx context.Context) iter.Seq[*FeasibleAction] {
 		if current == nil {
 			return
 		}
-		any := func(string) bool { return true }
+		whatever := func(string) bool { return true }
 		for _, held := range current.held() {
 			if ctx.Err() != nil {
 				return
 			}
-			for _, feasible := range held.enabled(a.identity.Role, any) {
+			for _, feasible := range held.enabled(a.identity.Role, whatever) {
 				if ctx.Err() != nil || !yield(a.feasible(held, feasible)) {
 					return
 				}

@@ -27,6 +27,13 @@ func WithAttemptID(id string) AttemptOption {
 	return func(a *enactment.Attempt) { a.ID = id }
 }
 
+// WithAttemptTime says when the attempt was first made, instead of now. Give it together with [WithAttemptID] when an
+// attempt is repeated after the process that made it is gone: one that is older than the executor's memory of answers
+// is then refused as expired, and not taken for a new one (semantics section 5).
+func WithAttemptTime(at time.Time) AttemptOption {
+	return func(a *enactment.Attempt) { a.At = at }
+}
+
 // WithPartyOf names the party that plays another role. Only the attempt that starts an enactment may (semantics
 // section 3).
 func WithPartyOf(role, party string) AttemptOption {
@@ -46,6 +53,9 @@ func WithPartyOf(role, party string) AttemptOption {
 // the same attempt is submitted again after a while ([WithBackoff]) for as long as ctx lives. When ctx ends, or the
 // executor is closed, before there is an answer, the promise resolves with [ErrUnknown]; when ctx had ended before
 // anything was submitted, with its cause alone. The attempt may be made before Run, and runs on a goroutine of its own.
+//
+// In a handler, give it the handler's context, which lives until the promise has resolved even if the handler returns
+// before.
 func (a *Adapter) Attempt(ctx context.Context, action string, values Values, opts ...AttemptOption) *Promise {
 	attempt := a.attempt(action, opts)
 	attempt.Values = make(enactment.Values, len(values))
@@ -86,7 +96,7 @@ func (a *Adapter) submit(ctx context.Context, attempt enactment.Attempt) *Promis
 		return resolved(attempt.ID, fmt.Errorf("adapter: %s not attempted: %w", attempt.Action, context.Cause(ctx)))
 	}
 	p := newPromise(attempt.ID)
-	leave := a.enter(ctx)
+	leave := enter(ctx)
 	go func() {
 		defer leave()
 		outcome, err := a.decide(ctx, attempt)
@@ -149,8 +159,8 @@ func (a *Adapter) learn(attempt enactment.Attempt, outcome Outcome) {
 }
 
 // mayBeHidden tells whether the role may not see the instance that dominated its action, so that there would be nothing
-// to wait for. It sees whatever carries an attribute that the action carries too, unless that is a key which the role may
-// bind itself (semantics section 7).
+// to wait for. It sees whatever carries an attribute that the action carries too, unless that is a key which the role
+// may bind itself (semantics section 7).
 func (a *Adapter) mayBeHidden(by, dominated string) bool {
 	protocol := a.rules.Protocol()
 	action, ok := protocol.Action(dominated)
@@ -171,15 +181,6 @@ func (a *Adapter) mayBeHidden(by, dominated string) bool {
 		}
 	}
 	return false
-}
-
-// enter counts an attempt among the goroutines that Run waits for, if it is made with a handler's context.
-func (a *Adapter) enter(ctx context.Context) (leave func()) {
-	current, ok := ctx.Value(runKey{}).(*run)
-	if !ok || current.adapter != a || !current.enter() {
-		return func() {}
-	}
-	return current.leave
 }
 
 // concerns tells whether an attempt was one of an offer: of the same action with the same keys, as far as the offer

@@ -19,15 +19,20 @@
 // attempt and wait for the promise: attempts run on goroutines of their own, and no answer waits for a handler. A
 // handler that waits for something else, such as the handler of another enactment, occupies its place meanwhile.
 //
+// The context of a handler ends when Run ends, and with [ErrRevoked] as its cause when the enactment becomes another
+// adapter's or another party's. Otherwise it lives until the handler has returned and all attempts made with it have
+// resolved, so a handler may return and keep the promise.
+//
 // Deliveries wait in a queue of bounded size ([WithQueue]) that all enactments of the adapter share. When it is full
 // nothing more is received until a handler is done, so one enactment can delay the others, its own waiting deliveries
 // being in their way, but only as long as its handler runs.
 //
 // # Logs
 //
-// What is logged about a handler that failed are the action, the enactment's key, the position and the error's text;
-// the package itself never puts values into a text, and [FeasibleAction], [Observation] and [Enactment] print without
-// them. An error of a handler is logged as it is: put no secret into it.
+// What is logged about a handler that failed are the action, the enactment's key, the position and the error's text: as
+// an error, or as a warning if it is a [*Rejection], since a handler may well return what its promise says. The package
+// itself never puts values into a text, and [FeasibleAction], [Observation] and [Enactment] print without them. An error
+// of a handler is logged as it is: put no secret into it.
 //
 // This package must not know of networks, of storage, or of any one executor. It decides nothing: what is enabled and
 // who wins is said by package enactment alone. Start reading at [Adapter].

@@ -70,7 +70,8 @@ type Observation struct {
 
 // String says what happened and where, without values other than the enactment's key.
 func (o Observation) String() string {
-	return fmt.Sprintf("%s by %s in %s at %d", o.Action, enactment.Identity{Role: o.Role, Party: o.Party}, o.Enactment, o.Sequence)
+	by := enactment.Identity{Role: o.Role, Party: o.Party}
+	return fmt.Sprintf("%s by %s in %s at %d", o.Action, by, o.Enactment, o.Sequence)
 }
 
 // LogValue gives the same as String, so that no secret gets into a log.
@@ -93,8 +94,8 @@ func (l *ledger) apply(f enactment.Finalisation) {
 	l.state.Apply(f)
 }
 
-// enabled collects what the role may do of what is wanted. It collects, since the state may not change while it is read,
-// and whoever is told may well make it change.
+// enabled collects what the role may do of what is wanted. It collects, since the state may not change while it is
+// read, and whoever is told may well make it change.
 func (l *ledger) enabled(role string, wanted func(action string) bool) []enactment.Feasible {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

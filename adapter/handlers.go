@@ -3,6 +3,9 @@ package adapter
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/strabo-engine/strabo/enactment"
 )
 
 // handlers are what an agent registered, in the order of registration.
@@ -18,6 +21,17 @@ func newHandlers() handlers {
 		enabled:     make(map[string][]func(context.Context, *FeasibleAction) error),
 		observation: make(map[string][]func(context.Context, Observation) error),
 	}
+}
+
+// concern tells whether a delivery has any handler.
+func (h *handlers) concern(d Delivery) bool {
+	if d.Handled {
+		return false
+	}
+	return d.Finalisation.Completed && len(h.completion) > 0 ||
+		slices.ContainsFunc(d.Finalisation.Instances, func(i enactment.Instance) bool {
+			return len(h.observation[i.Action]) > 0
+		})
 }
 
 // OnEnabled registers a handler for an action of the role. It is offered the action when that becomes enabled in an
@@ -98,5 +112,6 @@ func (a *Adapter) register(method string, add func()) {
 
 // misuse panics: a handler registered by mistake would otherwise wait for ever.
 func (a *Adapter) misuse(format string, arguments ...any) {
-	panic(fmt.Sprintf("adapter: %s of %s: ", a.identity.Role, a.rules.Protocol().Name()) + fmt.Sprintf(format, arguments...))
+	mistake := fmt.Sprintf(format, arguments...)
+	panic(fmt.Sprintf("adapter: %s of %s: %s", a.identity.Role, a.rules.Protocol().Name(), mistake))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -55,9 +56,6 @@ func (a *Adapter) setCurrent(r *run) {
 	a.run = r
 }
 
-// runKey finds, in a handler's context, the run that the handler belongs to.
-type runKey struct{}
-
 // run is one call of Run. Its scheduler gives each enactment that has something to do to one worker at a time, and has
 // no worker while nothing is to be done.
 type run struct {
@@ -65,6 +63,9 @@ type run struct {
 	feed    Feed
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+	// storing outlives ctx, for a while, so that the position of what was handled is stored.
+	storing     context.Context
+	stopStoring context.CancelFunc
 	// places has a token for each delivery that waits or is being handled.
 	places chan struct{}
 
@@ -86,7 +87,8 @@ func newRun(ctx context.Context, a *Adapter, feed Feed) *run {
 		views:  make(map[enactment.Key]*view),
 		empty:  make(chan struct{}),
 	}
-	r.ctx, r.cancel = context.WithCancelCause(context.WithValue(ctx, runKey{}, r))
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.storing, r.stopStoring = context.WithCancel(context.WithoutCancel(ctx))
 	return r
 }
 
@@ -122,8 +124,8 @@ func (r *run) accept(d Delivery) {
 	if d.Revoked {
 		r.release(len(v.queue))
 		v.queue = nil
-		if v.stop != nil {
-			v.stop(ErrRevoked)
+		for _, s := range v.scopes {
+			s.stop(ErrRevoked)
 		}
 	}
 	v.queue = append(v.queue, d)
@@ -152,7 +154,8 @@ func (r *run) schedule(v *view) {
 	go r.work(v)
 }
 
-// work does what is to be done in one enactment after another, a step at a time so that none waits for all of another's.
+// work does what is to be done in one enactment after another, a step at a time so that none waits for all of
+// another's.
 func (r *run) work(v *view) {
 	finished := false
 	defer func() {
@@ -178,7 +181,6 @@ func (r *run) work(v *view) {
 // turn puts an enactment back in the line if it has more to do, and takes the first. The worker ends when there is
 // none. The caller holds mu.
 func (r *run) turn(v *view) *view {
-	v.stop = nil
 	switch {
 	case v.due():
 		r.ready = append(r.ready, v)
@@ -192,10 +194,20 @@ func (r *run) turn(v *view) *view {
 		r.working--
 		return nil
 	}
-	next := r.ready[0]
-	r.ready[0] = nil
-	r.ready = r.ready[1:]
-	return next
+	return take(&r.ready)
+}
+
+// take removes the first element. A list that becomes empty keeps its memory, since it often is filled again.
+func take[T any](list *[]T) T {
+	var none T
+	first := (*list)[0]
+	(*list)[0] = none
+	if len(*list) == 1 {
+		*list = (*list)[:0]
+	} else {
+		*list = (*list)[1:]
+	}
+	return first
 }
 
 // end waits until nobody is inside.
@@ -204,6 +216,8 @@ func (r *run) end(cause error) {
 		cause = context.Canceled
 	}
 	r.cancel(cause)
+	defer r.stopStoring()
+	defer time.AfterFunc(storeTimeout, r.stopStoring).Stop()
 	r.mu.Lock()
 	r.ended = true
 	if r.inside == 0 {
@@ -211,17 +225,6 @@ func (r *run) end(cause error) {
 	}
 	r.mu.Unlock()
 	<-r.empty
-}
-
-// enter counts one more goroutine inside; false when all have left and nobody waits any more.
-func (r *run) enter() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended && r.inside == 0 {
-		return false
-	}
-	r.inside++
-	return true
 }
 
 func (r *run) leave() {

@@ -10,8 +10,8 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 )
 
-// storeTimeout bounds how long a position may take to be stored. It is stored also while Run ends, so the context of
-// Run cannot bound it.
+// storeTimeout bounds how long positions may take to be stored once Run ends. They are stored then too, since the
+// handlers are done, so the context of Run cannot bound it.
 const storeTimeout = 10 * time.Second
 
 // view is an enactment that the adapter holds.
@@ -24,7 +24,7 @@ type view struct {
 	dominated []enactment.Attempt // attempts whose actions are to be offered again
 	awaited   uint64              // nothing is offered before the ledger reaches it
 	scheduled bool                // a worker has it, or will
-	stop      context.CancelCauseFunc
+	scopes    []*scope            // of handlers that run, or whose attempts do
 	// ledger is nil before the first delivery and once the enactment is revoked. The worker alone sets it.
 	ledger *ledger
 
@@ -61,36 +61,23 @@ func (r *run) step(v *view) {
 		}
 		return
 	}
-	d := v.queue[0]
-	v.queue[0] = Delivery{}
-	v.queue = v.queue[1:]
+	d := take(&v.queue)
 	if d.Revoked {
 		v.ledger, v.offers, v.stale, v.behind, v.awaited = nil, offers{}, false, false, 0
 	} else if v.ledger == nil {
 		v.ledger = newLedger(r.adapter.rules, v.key)
 	}
-	ctx := r.begin(v)
+	ctx := r.ctx
+	if r.adapter.handlers.concern(d) {
+		s := r.begin(v)
+		defer s.leave()
+		ctx = s.ctx
+	}
 	r.mu.Unlock()
 	defer r.release(1)
-	defer r.finish(v)
 	if !d.Revoked {
 		r.deliver(ctx, v, d)
 	}
-}
-
-// begin makes the context of handlers, which ends when the enactment is revoked. The caller holds the mutex.
-func (r *run) begin(v *view) context.Context {
-	ctx, stop := context.WithCancelCause(r.ctx)
-	v.stop = stop
-	return ctx
-}
-
-// finish releases what begin took.
-func (r *run) finish(v *view) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	v.stop(context.Canceled)
-	v.stop = nil
 }
 
 // deliver folds a delivery, calls the handlers that it concerns and stores the position.
@@ -102,7 +89,6 @@ func (r *run) deliver(ctx context.Context, v *view, d Delivery) {
 	}
 	v.ledger.apply(f)
 	v.stale = len(r.adapter.handlers.enabled) > 0
-	v.offers.pending = nil
 	if d.Handled {
 		return
 	}
@@ -125,7 +111,8 @@ func (r *run) observe(ctx context.Context, v *view, f enactment.Finalisation) bo
 	return true
 }
 
-// complete calls the handlers of completion, if the finalisation brought it. It is false if they are to be called again.
+// complete calls the handlers of completion, if the finalisation brought it. It is false if they are to be called
+// again.
 func (r *run) complete(ctx context.Context, v *view, f enactment.Finalisation) bool {
 	if !f.Completed {
 		return true
@@ -140,8 +127,12 @@ func (r *run) complete(ctx context.Context, v *view, f enactment.Finalisation) b
 }
 
 func (r *run) store(ctx context.Context, v *view, sequence uint64) {
-	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
+	storing := r.storing
+	if r.ctx.Err() != nil {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), storeTimeout)
+		defer cancel()
+		storing = grace
+	}
 	err := r.feed.Store(storing, v.key, sequence)
 	if err != nil && !errors.Is(err, ErrRevoked) {
 		r.report(ctx, HandlerError{Step: StepPosition, Enactment: v.key, Sequence: sequence, Err: err})
@@ -161,28 +152,28 @@ func (r *run) offer(v *view) {
 		r.mu.Unlock()
 		return
 	}
-	ctx := r.begin(v)
+	s := r.begin(v)
 	r.mu.Unlock()
-	defer r.finish(v)
+	defer s.leave()
 	feasible := v.offers.next()
 	at := HandlerError{
 		Step: StepOffer, Action: feasible.Action, Enactment: v.key, Sequence: v.ledger.state.Sequence(),
 	}
 	for _, handler := range handlers[feasible.Action] {
 		f := r.adapter.feasible(v.ledger, feasible)
-		if !r.call(ctx, at, func() error { return handler(ctx, f) }) {
+		if !r.call(s.ctx, at, func() error { return handler(s.ctx, f) }) {
 			return
 		}
 	}
 }
 
-// call calls a handler and reports its failure. It is false if the context ended before the handler was called or before
-// it failed: then it is still to be called, by whoever holds the enactment next.
+// call calls a handler and reports its failure. It is false if the context ended before the handler was called or
+// before it failed: then it is still to be called, by whoever holds the enactment next.
 func (r *run) call(ctx context.Context, at HandlerError, handler func() error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	at.Err, at.Stack = protect(handler, func() {
+	at.Stack, at.Err = protect(handler, func() {
 		at.Err = ErrGoexit
 		r.report(ctx, at)
 	})
@@ -200,21 +191,21 @@ func (r *run) call(ctx context.Context, at HandlerError, handler func() error) b
 
 // protect calls a handler and turns its panic into an error with a stack. If the handler ends the goroutine, protect
 // does not return and calls exit instead.
-func protect(handler func() error, exit func()) (err error, stack []byte) {
+func protect(handler func() error, exit func()) (stack []byte, err error) {
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
 		if value := recover(); value != nil {
-			err, stack = panicked(value), debug.Stack()
+			stack, err = debug.Stack(), panicked(value)
 		} else {
 			exit()
 		}
 	}()
 	err = handler()
 	returned = true
-	return err, nil
+	return nil, err
 }
 
 // panicked describes what a handler panicked with. Of anything but an error or a string it gives the type alone,
@@ -234,7 +225,9 @@ func panicked(value any) error {
 func (r *run) report(ctx context.Context, failure HandlerError) {
 	log := r.adapter.log.With("step", failure.Step, "action", failure.Action,
 		"enactment", failure.Enactment, "sequence", failure.Sequence)
-	if failure.Stack != nil {
+	if _, refused := errors.AsType[*Rejection](failure.Err); refused {
+		log.WarnContext(ctx, "attempt of a handler refused", "error", failure.Err)
+	} else if failure.Stack != nil {
 		log.ErrorContext(ctx, "handler failed", "error", failure.Err, "stack", string(failure.Stack))
 	} else {
 		log.ErrorContext(ctx, "handler failed", "error", failure.Err)
@@ -245,7 +238,7 @@ func (r *run) report(ctx context.Context, failure HandlerError) {
 			return nil
 		}
 		exited := func() { log.ErrorContext(ctx, "OnError failed", "error", ErrGoexit) }
-		if err, stack := protect(tell, exited); err != nil {
+		if stack, err := protect(tell, exited); err != nil {
 			log.ErrorContext(ctx, "OnError failed", "error", err, "stack", string(stack))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"strings"
 	"sync"
@@ -176,6 +177,20 @@ func (b *Bridge) Settle(ctx context.Context, key enactment.Key) error {
 	return ErrNotHeld
 }
 
+// Kept gives what the mapping keeps of an enactment, such as the remote party's id for it; what has not been kept yet is
+// not there.
+func (b *Bridge) Kept(ctx context.Context, key enactment.Key) (enactment.Values, error) {
+	entries, err := b.options.Journal.Load(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("bridge: load journal: %w", err)
+	}
+	kept := make(enactment.Values)
+	for _, entry := range entries {
+		maps.Copy(kept, entry.Kept)
+	}
+	return kept, nil
+}
+
 // ErrNotHeld says that there is nothing in the enactment that the bridge could still answer.
 var ErrNotHeld = errors.New("bridge: nothing to answer in the enactment")
 
@@ -201,8 +216,11 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 			continue
 		}
 		if waitsFor != nil {
+			if !again {
+				continue
+			}
 			b.unknown(ctx, r, fmt.Sprintf("not tried, since step %s of %s before it is unknown",
-				waitsFor.stepName(), waitsFor.plan.action))
+				waitsFor.stepName(), waitsFor.plan.action), nil)
 			continue
 		}
 		if !again && b.gaveUp(r) {
@@ -212,6 +230,7 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 		err = r.answer(ctx)
 		switch {
 		case err == nil:
+			b.takeUp(r)
 		case ctx.Err() != nil:
 			return fmt.Errorf("bridge: %s: %w", instance.Action, context.Cause(ctx))
 		default:
@@ -238,9 +257,17 @@ func (b *Bridge) giveUp(r *run) {
 	b.given[string(r.key)+r.instance] = true
 }
 
+func (b *Bridge) takeUp(r *run) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.given, string(r.key)+r.instance)
+}
+
 // unknown tells of an observation that is not answered.
-func (b *Bridge) unknown(ctx context.Context, r *run, detail string) {
-	u := Unsettled{Enactment: r.key, Action: r.plan.action, Step: r.stepName(), Key: r.idempotency, Detail: detail}
+func (b *Bridge) unknown(ctx context.Context, r *run, detail string, cause error) {
+	u := Unsettled{
+		Enactment: r.key, Action: r.plan.action, Step: r.stepName(), Key: r.idempotency, Detail: detail, Err: cause,
+	}
 	b.log.WarnContext(ctx, "outcome of a call unknown",
 		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key", u.Key, "detail", u.Detail)
 	if b.options.OnUnknown != nil {

@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,7 +49,10 @@ func (x *exchange) prepare(ctx context.Context, chosen enactment.Values) error {
 	sum := digest(request.method, url, body)
 	switch {
 	case x.open != nil && x.open.Digest != sum:
-		return unclear("%v: step %s of %s", ErrRequestChanged, x.step.name, x.plan.action)
+		return &unclearError{
+			detail: fmt.Sprintf("%v: step %s of %s", ErrRequestChanged, x.step.name, x.plan.action),
+			cause:  ErrRequestChanged,
+		}
 	case x.open != nil:
 		x.sends = 1 // It may have left.
 	default:
@@ -181,7 +186,10 @@ func (x *exchange) settle(ctx context.Context) (*answer, int, error) {
 }
 
 func (x *exchange) unclear() error {
-	return unclear("step %s of %s, sent %d times: %s", x.step.name, x.plan.action, x.sends, x.reason)
+	return &unclearError{
+		detail: fmt.Sprintf("step %s of %s, sent %d times: %s", x.step.name, x.plan.action, x.sends, x.reason),
+		unsent: x.sends == 0,
+	}
 }
 
 // stopped tells whether the bridge is to stop, or the deadline of the step has passed.
@@ -338,4 +346,11 @@ func pause(ctx context.Context, wait time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+func digest(method, url string, body []byte) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s\n", method, url)
+	sum.Write(body)
+	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -37,6 +37,8 @@ const (
 	// EntryUnknown says that nobody can tell what became of a request; Detail says why. An entry that follows may
 	// settle it.
 	EntryUnknown EntryKind = "unknown"
+	// EntryUnsent says that the request of the last open entry has certainly not left. It may be made anew.
+	EntryUnsent EntryKind = "unsent"
 	// EntryDiverged says that what the remote party reported does not fit the protocol; Detail says how.
 	EntryDiverged EntryKind = "diverged"
 	// EntryAnswered says that the attempt of the last known entry was accepted.
@@ -74,7 +76,7 @@ type Entry struct {
 type Answer struct {
 	ID     string           `json:"id"`
 	Action string           `json:"action"`
-	Values enactment.Values `json:"values"`
+	Values enactment.Values `json:"values,omitempty"`
 }
 
 // MemoryJournal is a [Journal] that lasts as long as the process. The zero value is empty and ready for use.

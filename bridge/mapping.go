@@ -121,9 +121,6 @@ const (
 	nothing                    // there is nothing to answer
 )
 
-// ends tells that no further step is taken.
-func (k answerKind) ends() bool { return k == attempt || k == diverged || k == nothing }
-
 type statusRange struct{ low, high int }
 
 func (a *answer) matches(status int, world map[string]any) bool {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,18 +25,21 @@ type scrubber struct {
 	long, short []string
 }
 
-// newScrubber collects the strings and numbers in the secret values of an instance.
-func newScrubber(rules *enactment.Rules, instance enactment.Instance) (*scrubber, error) {
+// newScrubber collects the strings and numbers in the secret values of instances: those of an enactment, since a remote
+// party may repeat later what it was told before.
+func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) (*scrubber, error) {
 	s := &scrubber{}
-	for name, value := range instance.Values() {
-		if !rules.Secret(name) {
-			continue
+	for instance := range instances {
+		for name, value := range instance.Values() {
+			if !rules.Secret(name) {
+				continue
+			}
+			secret, err := decoded(value)
+			if err != nil {
+				return nil, err
+			}
+			s.collect(secret)
 		}
-		var decoded any
-		if err := value.Decode(&decoded); err != nil {
-			return nil, err
-		}
-		s.collect(decoded)
 	}
 	// Longer pieces go first, so that no part of one is left because a shorter one was cut out of it.
 	byLength := func(a, b string) int { return len(b) - len(a) }

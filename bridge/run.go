@@ -2,16 +2,9 @@ package bridge
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
@@ -40,126 +33,15 @@ type run struct {
 }
 
 // unclearError says that an observation stays unanswered since nobody knows what became of a call.
-type unclearError struct{ detail string }
+type unclearError struct {
+	detail string
+	// unsent tells that the request has certainly not left, so that it may be made anew.
+	unsent bool
+	// cause is a reason of its own, or nil.
+	cause error
+}
 
 func (e *unclearError) Error() string { return "bridge: outcome unknown: " + e.detail }
-
-// resume reads from the journal how far the answer to an instance has come.
-func (b *Bridge) resume(ctx context.Context, plan *plan, e adapter.Enactment, instance enactment.Instance) (*run, error) {
-	r := &run{
-		bridge: b, plan: plan, key: e.Key(), observed: instance,
-		bound: make(map[string]any), kept: make(map[string]any), lastStep: plan.steps[0].name,
-	}
-	var err error
-	if r.instance, err = b.instanceName(instance); err != nil {
-		return nil, err
-	}
-	if r.scrub, err = newScrubber(b.rules, instance); err != nil {
-		return nil, err
-	}
-	entries, err := b.options.Journal.Load(ctx, r.key)
-	if err != nil {
-		return nil, fmt.Errorf("bridge: load journal: %w", err)
-	}
-	happened := make(map[string]any)
-	for i := range e.Instances() {
-		happened[i.Action] = true
-	}
-	for i := range entries {
-		if err := r.replay(&entries[i], happened); err != nil {
-			return nil, err
-		}
-	}
-	observed := make(map[string]any)
-	for name, value := range instance.Values() {
-		if observed[name], err = decoded(value); err != nil {
-			return nil, err
-		}
-	}
-	r.world = map[string]any{
-		rootObserved: observed, rootHappened: happened, rootBound: r.bound, rootKept: r.kept, rootSettings: b.settings,
-	}
-	return r, nil
-}
-
-// instanceName tells an instance from the others in its enactment: by its action and the keys that are not the
-// enactment's.
-func (b *Bridge) instanceName(instance enactment.Instance) (string, error) {
-	action, ok := b.rules.Protocol().Action(instance.Action)
-	if !ok {
-		return "", fmt.Errorf("bridge: no action %s", instance.Action)
-	}
-	root := slices.Collect(b.rules.Protocol().RootKey())
-	keys := make(enactment.Values)
-	for key := range action.Keys() {
-		if value, visible := instance.Value(key); visible && !slices.Contains(root, key) {
-			keys[key] = value
-		}
-	}
-	if len(keys) == 0 {
-		return instance.Action, nil
-	}
-	text, err := encodeJSON(keys)
-	return instance.Action + string(text), err
-}
-
-func (r *run) replay(e *Entry, happened map[string]any) error {
-	if err := decodeInto(r.kept, e.Kept); err != nil {
-		return err
-	}
-	if e.Kind == EntryAnswered && e.Attempt != nil {
-		happened[e.Attempt.Action] = true
-	}
-	if e.Instance != r.instance {
-		return nil
-	}
-	r.lastStep = e.Step
-	switch e.Kind {
-	case EntryOpen:
-		at, ok := r.plan.step(e.Step)
-		if !ok {
-			return fmt.Errorf("bridge: the journal speaks of a step %s of %s, which the mapping has not", e.Step, r.plan.action)
-		}
-		r.at, r.open, r.idempotency = at, e, e.Key
-		return decodeInto(r.bound, e.Bound)
-	case EntryKnown:
-		r.open = nil
-		if err := decodeInto(r.bound, e.Bound); err != nil {
-			return err
-		}
-		switch {
-		case e.Attempt != nil:
-			r.pending, r.resumed = e.Attempt, true
-		case e.Next != "":
-			at, ok := r.plan.step(e.Next)
-			if !ok {
-				return fmt.Errorf("bridge: the journal speaks of a step %s of %s, which the mapping has not", e.Next, r.plan.action)
-			}
-			r.at = at
-		default:
-			r.finished = true
-		}
-	case EntryAnswered, EntryDiverged:
-		r.pending, r.finished = nil, true
-	case EntryUnknown:
-	}
-	return nil
-}
-
-func decodeInto(into map[string]any, values enactment.Values) (err error) {
-	for name, value := range values {
-		if into[name], err = decoded(value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func decoded(value enactment.Value) (any, error) {
-	var plain any
-	err := value.Decode(&plain)
-	return plain, err
-}
 
 func (r *run) stepName() string {
 	if r.at < len(r.plan.steps) {
@@ -198,17 +80,21 @@ func (r *run) answer(ctx context.Context) error {
 			return err
 		}
 		unclear.detail = r.scrub.text(unclear.detail, true)
-		if err := r.append(ctx, Entry{Kind: EntryUnknown, Step: s.name, Key: r.idempotency, Detail: unclear.detail}); err != nil {
+		kind := EntryUnknown
+		if unclear.unsent {
+			kind = EntryUnsent
+		}
+		if err := r.append(ctx, Entry{Kind: kind, Step: s.name, Key: r.idempotency, Detail: unclear.detail}); err != nil {
 			return err
 		}
-		r.bridge.unknown(ctx, r, unclear.detail)
+		r.bridge.unknown(ctx, r, unclear.detail, unclear.cause)
 		return err
 	}
 	return nil
 }
 
 func unclear(format string, arguments ...any) error {
-	return &unclearError{fmt.Sprintf(format, arguments...)}
+	return &unclearError{detail: fmt.Sprintf(format, arguments...)}
 }
 
 func (r *run) append(ctx context.Context, e Entry) error {
@@ -287,80 +173,6 @@ func (r *run) choose(ctx context.Context, c *choose, chosen enactment.Values) (*
 	return nil, err
 }
 
-// written is a value as it is written down and told to others: without what it quotes of a secret.
-func (r *run) written(value any) (enactment.Value, error) {
-	text, err := encodeJSON(r.scrub.value(value, false))
-	if err != nil {
-		return enactment.Value{}, err
-	}
-	return enactment.ValueOf(json.RawMessage(text))
-}
-
-// render evaluates what an answer binds, keeps and attempts.
-func (r *run) render(members []member) (enactment.Values, map[string]any, error) {
-	values, plain := make(enactment.Values), make(map[string]any)
-	for _, m := range members {
-		result, err := m.value.render(r.scene())
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		if result.absent {
-			continue
-		}
-		if values[m.name], err = r.written(result.value); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", m.name, err)
-		}
-		if plain[m.name], err = decoded(values[m.name]); err != nil {
-			return nil, nil, err
-		}
-	}
-	return values, plain, nil
-}
-
-// bind evaluates what an answer binds. Its error means that the response does not have what the mapping expects.
-func (r *run) bind(a *answer) (entry Entry, err error) {
-	var bound, kept map[string]any
-	if entry.Bound, bound, err = r.render(a.bind); err != nil {
-		return entry, err
-	}
-	before := maps.Clone(r.bound)
-	maps.Copy(r.bound, bound)
-	defer func() {
-		if err != nil { // Another answer may be taken yet.
-			clear(r.bound)
-			maps.Copy(r.bound, before)
-		}
-	}()
-	if entry.Kept, kept, err = r.render(a.keep); err != nil {
-		return entry, err
-	}
-	if a.kind == attempt {
-		values, _, err := r.render(a.values)
-		if err != nil {
-			return entry, err
-		}
-		if entry.Attempt, err = r.answerWith(a, values); err != nil {
-			return entry, err
-		}
-	}
-	maps.Copy(r.kept, kept)
-	return entry, nil
-}
-
-// answerWith adds the keys that the attempted action shares with the observed one.
-func (r *run) answerWith(a *answer, values enactment.Values) (*Answer, error) {
-	action, ok := r.bridge.rules.Protocol().Action(a.attempt)
-	if !ok {
-		return nil, fmt.Errorf("no action %s", a.attempt)
-	}
-	for key := range action.Keys() {
-		if value, visible := r.observed.Value(key); visible {
-			values[key] = value
-		}
-	}
-	return &Answer{ID: uuid.NewString(), Action: a.attempt, Values: values}, nil
-}
-
 // conclude writes down how a step ended, with what was chosen in it and not written down yet, and goes on.
 func (r *run) conclude(ctx context.Context, s *step, a *answer, status int, chosen enactment.Values) error {
 	entry, err := r.bind(a)
@@ -434,11 +246,4 @@ func (r *run) attempt(ctx context.Context) error {
 		Enactment: r.key, Action: r.plan.action, Step: step, Attempt: answer, Rejection: rejection, Detail: detail,
 	})
 	return nil
-}
-
-func digest(method, url string, body []byte) string {
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n%s\n", method, url)
-	sum.Write(body)
-	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -88,7 +88,9 @@ func (m *Answers) Forget(before time.Time) {
 		delete(m.given, m.order[n].name)
 		n++
 	}
-	m.order = slices.Delete(m.order, 0, n)
+	// The rest stays where it is; append moves it to a new array when this one is used up.
+	clear(m.order[:n])
+	m.order = m.order[n:]
 	if before.After(m.horizon) {
 		m.horizon = before
 	}

@@ -2,6 +2,7 @@ package enactment
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -17,7 +18,7 @@ type candidate struct {
 // instance is what happens if the candidate is accepted.
 func (c *candidate) instance() Instance {
 	return Instance{
-		Action: c.rule.name, Role: c.rule.role, Party: c.attempt.Party, Attempt: c.attempt.ID, Parties: c.attempt.Parties,
+		Action: c.rule.name, Role: c.rule.role, Party: c.attempt.Party, Attempt: c.attempt.ID, Parties: maps.Clone(c.attempt.Parties),
 		rule: c.rule, values: c.values,
 	}
 }

@@ -71,6 +71,34 @@ nogo
   Close -/> Quote
 `
 
+// scopedPriority binds x once for each k and m, and A's word goes first.
+const scopedPriority = `Scoped Priority
+who A, B
+what k key, m key, One or Two
+do
+  A: One(k, m, x)
+  B: Two(k, m, x)
+  A: Begin(k)
+sayso
+  A > B: x
+`
+
+// freed lets One, which dominates Two, be excluded by Stop, and Two by Last.
+const freed = `Freed
+who A, B, C
+what k key, One or Two
+do
+  A: One(k, x)
+  B: Two(k, x)
+  C: Stop(k)
+  C: Last(k)
+sayso
+  A > B: x
+nono
+  Stop One
+  Two Last
+`
+
 // crossedPriorities lets each role dominate the other.
 const crossedPriorities = `Crossed Priorities
 who A, B

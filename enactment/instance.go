@@ -3,6 +3,7 @@ package enactment
 import (
 	"fmt"
 	"iter"
+	"maps"
 )
 
 // Instance is an action that has happened, with the values that it carries (semantics section 3).
@@ -26,7 +27,7 @@ func (r *Rules) NewInstance(id Identity, action, attempt string, values Values, 
 		return Instance{}, r.unknownAction(action)
 	}
 	i := Instance{
-		Action: rule.name, Role: id.Role, Party: id.Party, Attempt: attempt, Parties: parties,
+		Action: rule.name, Role: id.Role, Party: id.Party, Attempt: attempt, Parties: maps.Clone(parties),
 		rule: rule, values: make([]Value, len(rule.parameters)),
 	}
 	for name, value := range values {

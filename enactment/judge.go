@@ -79,7 +79,7 @@ func (w *contest) settle() {
 	w.dominators, w.decided = make([]int, n), make([]bool, n)
 	for a := range w.candidates {
 		for b := range w.candidates {
-			if dominates(&w.candidates[a], &w.candidates[b]) {
+			if _, over := dominates(&w.candidates[a], &w.candidates[b]); over {
 				w.dominated[a] = append(w.dominated[a], b)
 				w.dominators[b]++
 			}
@@ -128,8 +128,19 @@ func (w *contest) settled(candidate int) {
 	}
 }
 
+// dominatedBy refuses one of two candidates of which one dominates the other.
 func dominatedBy(c, by *candidate) *Rejection {
-	return &Rejection{Code: Dominated, By: by.rule.role, Detail: fmt.Sprintf("%s of %s binds the same attribute with higher authority", by.rule.name, by.rule.role)}
+	attribute, over := dominates(by, c)
+	detail := "%s of %s binds %s with higher authority"
+	if !over {
+		// In a cycle of domination one has to be kept that is dominated itself.
+		attribute, _ = dominates(c, by)
+		detail = "%s of %s came first in a cycle of authority and binds %s"
+	}
+	return &Rejection{
+		Code: Dominated, Attribute: attribute, By: by.rule.role,
+		Detail: fmt.Sprintf(detail, by.rule.name, by.rule.role, attribute),
+	}
 }
 
 // against says why a candidate may not happen beside those that are kept; nil if it may. Of several reasons it gives
@@ -173,7 +184,9 @@ func beside(c, kept *candidate) *Rejection {
 	if c.rule.role == kept.rule.role && (nogo(c.rule, kept.rule) || nogo(kept.rule, c.rule)) && agree(c, kept) {
 		return blocked(c.rule, kept.rule)
 	}
-	if dominates(c, kept) || dominates(kept, c) {
+	_, over := dominates(c, kept)
+	_, under := dominates(kept, c)
+	if over || under {
 		return dominatedBy(c, kept)
 	}
 	return nil
@@ -214,10 +227,10 @@ func seatContested(c, kept *candidate) string {
 }
 
 // dominates tells whether a has authority over b: the roles differ, and both would bind an attribute, in the same
-// scope, over which a's role ranks before b's.
-func dominates(a, b *candidate) bool {
+// scope, over which a's role ranks before b's. It gives the first such attribute.
+func dominates(a, b *candidate) (attribute string, over bool) {
 	if a.rule.role == b.rule.role {
-		return false
+		return "", false
 	}
 	for at := range a.rule.parameters {
 		if !a.fresh[at] || a.rule.parameters[at].attribute == nil {
@@ -231,10 +244,10 @@ func dominates(a, b *candidate) bool {
 		yours := &b.rule.parameters[other]
 		_, ranked := mine.attribute.Rank(a.rule.role)
 		if ranked && mine.rank < yours.rank && sameAt(a, b, mine.scope, yours.scope) {
-			return true
+			return mine.name, true
 		}
 	}
-	return false
+	return "", false
 }
 
 // agree tells whether two candidates have the same value for every key that both carry.

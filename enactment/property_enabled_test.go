@@ -145,6 +145,9 @@ func requireAnswer(t fataler, expected refusal, outcome enactment.Outcome) {
 		}
 	case enactment.Excluded, enactment.Blocked, enactment.Dominated:
 		require.Contains(t, expected.about, outcome.Rejection.By)
+		if expected.code == enactment.Dominated {
+			require.NotEmpty(t, outcome.Rejection.Attribute)
+		}
 	case enactment.GuardRefused:
 		require.Equal(t, "few", outcome.Rejection.By)
 	}

@@ -79,11 +79,17 @@ func (r *Rules) CompletedRecord(key Key, sequence uint64, at time.Time) Record {
 	return r.finish(Record{Kind: Completed, Enactment: key, Sequence: sequence, At: at})
 }
 
+// takes tells whether an attempt of the action may give a value under the name.
+func (rule *actionRule) takes(name string) bool {
+	at, ok := rule.position[name]
+	return ok && rule.parameters[at].attribute != nil
+}
+
 func (r *Rules) finish(record Record) Record {
 	record.Protocol, record.Hash = r.protocol.Name(), r.hash
 	action := r.byName[record.Action]
 	for name := range record.Values {
-		if r.secrets[name] || action == nil || !action.Carries(name) {
+		if r.secrets[name] || action == nil || !action.takes(name) {
 			delete(record.Values, name)
 			record.Hidden = append(record.Hidden, name)
 		}

@@ -3,7 +3,6 @@ package enactment
 import (
 	"bytes"
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,13 +56,12 @@ func (s *scanner) take() byte {
 
 // value appends the canonical form of the next value.
 func (s *scanner) value(depth int, canonical []byte) ([]byte, error) {
-	if depth > maximumDepth {
-		return nil, s.fault("nested deeper than %d", maximumDepth)
-	}
 	if s.at >= len(s.input) {
 		return nil, s.fault("a value is missing")
 	}
 	switch c := s.input[s.at]; {
+	case (c == '{' || c == '[') && depth == maximumDepth:
+		return nil, s.fault("nested deeper than %d", maximumDepth)
 	case c == '{':
 		return s.object(depth, canonical)
 	case c == '[':
@@ -345,17 +343,20 @@ func appendNumber(to, text []byte) []byte {
 	if negative {
 		to = append(to, '-')
 	}
-	if len(exponentText) > 17 {
-		// The sign and the digits of a JSON exponent are what SetString takes.
-		exponent, _ := new(big.Int).SetString(string(exponentText), 10)
-		exponent.Add(exponent, big.NewInt(shift))
-		if !exponent.IsInt64() {
+	if len(exponentText) > 0 {
+		below := exponentText[0] == '-'
+		magnitude := bytes.TrimLeft(exponentText, "+-0")
+		if len(magnitude) > exponentDigits {
 			to = append(append(to, trimmed...), 'e')
-			return exponent.Append(to, 10)
+			if below {
+				to, shift = append(to, '-'), -shift
+			}
+			return appendSum(to, magnitude, shift)
 		}
-		shift = exponent.Int64()
-	} else if len(exponentText) > 0 {
-		exponent, _ := strconv.ParseInt(string(exponentText), 10, 64)
+		exponent, _ := strconv.ParseInt(string(magnitude), 10, 64) // 0 where nothing is left
+		if below {
+			exponent = -exponent
+		}
 		shift += exponent
 	}
 	switch {
@@ -368,4 +369,29 @@ func appendNumber(to, text []byte) []byte {
 	}
 	to = append(append(to, trimmed...), 'e')
 	return strconv.AppendInt(to, shift, 10)
+}
+
+// exponentDigits is how many digits of an exponent are reckoned with as an integer: fewer than any sum could overflow,
+// and more than any text is long.
+const exponentDigits = 17
+
+// appendSum appends the sum of a decimal number and a smaller one, digit by digit: an exponent of a million digits
+// costs no more than reading it.
+func appendSum(to, decimal []byte, add int64) []byte {
+	sum := slices.Clone(decimal)
+	for i := len(sum) - 1; i >= 0 && add != 0; i-- {
+		add += int64(sum[i] - '0')
+		digit := add % 10
+		if digit < 0 {
+			digit += 10
+		}
+		sum[i] = '0' + byte(digit)
+		add = (add - digit) / 10
+	}
+	if add != 0 {
+		to = strconv.AppendInt(to, add, 10)
+	} else {
+		sum = bytes.TrimLeft(sum, "0")
+	}
+	return append(to, sum...)
 }

@@ -27,7 +27,7 @@ type story struct {
 }
 
 // texts of protocols that are tried beside the drawn ones.
-var knownTexts = []string{simpleUCP, purchase, quotes, crossedPriorities}
+var knownTexts = []string{simpleUCP, purchase, quotes, crossedPriorities, scopedPriority, circle, freed}
 
 func drawStory(t *rapid.T) *story {
 	text := ""

@@ -50,7 +50,7 @@ func ValueOf(v any) (Value, error) {
 		return ParseValue(v)
 	case string:
 		if !utf8.ValidString(v) {
-			return Value{}, &Rejection{Code: Malformed, Detail: fmt.Sprintf("the string %q is not UTF-8", v)}
+			return Value{}, &Rejection{Code: Malformed, Detail: "the string is not UTF-8"}
 		}
 		text := string(appendString(nil, v))
 		return Value{text: text, canonical: text}, nil

@@ -1,5 +1,7 @@
 package enactment
 
+import "maps"
+
 // sight is how much of an action's instances a role sees (semantics section 7).
 type sight struct {
 	any bool
@@ -81,8 +83,12 @@ func (r *Rules) Project(role string, i Instance) (Instance, bool) {
 		return Instance{}, false
 	}
 	seen := i.rule.sight[rank]
-	if !seen.any || seen.values == nil {
-		return i, seen.any
+	if !seen.any {
+		return Instance{}, false
+	}
+	i.Parties = maps.Clone(i.Parties)
+	if seen.values == nil {
+		return i, true
 	}
 	values := make([]Value, len(i.values))
 	for at, visible := range seen.values {

@@ -21,12 +21,11 @@ type declaredAction struct {
 }
 
 type declaredSayso struct {
-	roles     []string
+	ranking   *ranking
 	attribute string
 }
 
-// newProtocol builds the model. Time and memory are linear in the declarations but for scopes, whose intersections
-// are shared between attributes that are carried by the same actions.
+// newProtocol builds the model, in time and memory linear in the declarations.
 func newProtocol(d declarations) *Protocol {
 	p := &Protocol{
 		name: d.name, roles: d.roles, what: d.what, nonos: d.nonos, nogos: d.nogos,
@@ -48,13 +47,13 @@ func newProtocol(d declarations) *Protocol {
 			}
 		}
 	}
-	sets := newKeySets(p.keys)
+	keys := newKeyTable(p.keys)
 	for i, declared := range d.actions {
 		a := &Action{
 			index: i, name: declared.name, role: declared.role, attributes: declared.attributes, span: declared.span,
-			keys: sets.among(declared.attributes),
+			keys: keys.among(declared.attributes),
 		}
-		if len(a.attributes) > fewAttributes {
+		if len(a.attributes) > few {
 			a.carries = make(map[string]bool, len(a.attributes))
 			for _, attribute := range a.attributes {
 				a.carries[attribute] = true
@@ -63,56 +62,36 @@ func newProtocol(d declarations) *Protocol {
 		p.actions = append(p.actions, a)
 		p.byName[a.name] = a
 	}
-	p.collectAttributes(d, sets)
+	p.collectAttributes(d)
 	p.conflicts = newConflicts(d.nonos, d.nogos)
 	return p
 }
 
-func (p *Protocol) collectAttributes(d declarations, sets *keySets) {
+func (p *Protocol) collectAttributes(d declarations) {
 	mention := func(name string) *Attribute {
 		a, ok := p.attribute[name]
 		if !ok {
 			_, action := p.byName[name]
-			a = &Attribute{name: name, key: p.isKey[name], action: action, span: d.span(name), scope: sets.empty}
+			a = &Attribute{name: name, key: p.isKey[name], action: action, span: d.span(name), sayso: nobody}
 			p.attribute[name] = a
 			p.attributes = append(p.attributes, a)
 		}
 		return a
 	}
-	scoped := make(map[*Attribute]bool)
 	carry := func(name string, by *Action) {
 		a := mention(name)
 		a.carriers = append(a.carriers, by)
-		switch {
-		case by.keys.len() == 0:
-		case scoped[a]:
-			a.scope = sets.intersect(a.scope, by.keys)
-		default:
-			a.scope, scoped[a] = by.keys, true
-		}
+		a.scope.meet(by.keys)
 	}
-	rooted := false
-	p.root = sets.empty
 	for _, a := range p.actions {
+		p.root.meet(a.keys)
 		for _, name := range a.attributes {
 			carry(name, a)
 		}
 		carry(a.name, a)
-		switch {
-		case a.keys.len() == 0:
-		case rooted:
-			p.root = sets.intersect(p.root, a.keys)
-		default:
-			p.root, rooted = a.keys, true
-		}
 	}
 	for _, s := range d.saysos {
-		a := mention(s.attribute)
-		a.sayso = s.roles
-		a.rank = make(map[string]int, len(s.roles))
-		for rank, role := range s.roles {
-			a.rank[role] = rank
-		}
+		mention(s.attribute).sayso = s.ranking
 	}
 	for _, c := range p.what {
 		for _, name := range c.alternatives {

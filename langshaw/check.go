@@ -39,12 +39,24 @@ func (r *resolver) checkRoles() {
 func (r *resolver) checkWhat() {
 	for i := range r.draft.what {
 		c := &r.draft.what[i]
-		if c.kept = r.isFineConjunct(*c); !c.kept {
+		if c.kept = r.isFineConjunct(*c) && r.hasRoom(*c); !c.kept {
 			r.leaveOut(what)
 			continue
 		}
 		r.out.what = append(r.out.what, &Conjunct{alternatives: textsOf(c.alternatives), key: c.keys > 0, span: c.span})
 	}
+}
+
+// hasRoom counts the keys and tells whether the conjunct is none too many.
+func (r *resolver) hasRoom(c draftConjunct) bool {
+	if c.keys == 0 {
+		return true
+	}
+	if r.keys++; r.keys == mostKeys+1 {
+		r.report.add(errorAt(c.span, CodeTooManyKeys, "this is key %d, and a protocol has at most %d: make the others plain attributes",
+			r.keys, mostKeys))
+	}
+	return r.keys <= mostKeys
 }
 
 func (r *resolver) isFineConjunct(c draftConjunct) bool {
@@ -146,15 +158,17 @@ func (r *resolver) checkSaysos() {
 			}
 			fine = r.isKnownRole(n) && fine
 		}
-		roles := textsOf(entry.roles)
+		ranking := newRanking(textsOf(entry.roles))
 		for _, n := range entry.attributes {
 			if !r.isFineSayso(n) || !fine {
 				r.leaveOut(sayso)
 				r.draft.doubt(sayso, n.text)
 				continue
 			}
-			r.out.saysos = append(r.out.saysos, declaredSayso{roles: roles, attribute: n.text})
-			r.rank(entry, n)
+			r.out.saysos = append(r.out.saysos, declaredSayso{ranking: ranking, attribute: n.text})
+			s := &ranked{ranking: ranking, names: entry.roles, attribute: n}
+			r.symbol(n.text).ranked = s
+			r.ranked = append(r.ranked, s)
 		}
 	}
 }

@@ -10,14 +10,16 @@ const (
 	CodeEncoding Code = "encoding"
 	// CodeCharacter: a character that belongs to no word and no mark of the language.
 	CodeCharacter Code = "character"
-	// CodeSyntax: an entry has not the shape that its clause asks for.
+	// CodeSyntax: an entry has not the shape that its clause asks for, or stands in none.
 	CodeSyntax Code = "syntax"
-	// CodeReservedWord: who, what, do, sayso, nono or nogo is used as a name, or key or or inside what.
+	// CodeReservedWord: who, what, do, sayso, nono or nogo is used as a name.
 	CodeReservedWord Code = "reserved-word"
 	// CodeReservedName: a name with an @ in it; name@Role stands for delegation (semantics section 8).
 	CodeReservedName Code = "reserved-name"
 	// CodeTooLong: one entry is larger than any that can be meant.
 	CodeTooLong Code = "too-long"
+	// CodeTooManyKeys: more keys are declared than a protocol may have. Said once a text.
+	CodeTooManyKeys Code = "too-many-keys"
 	// CodeTooMany: there are more diagnostics than are listed. It is a warning if all that are left out are.
 	CodeTooMany Code = "too-many"
 )

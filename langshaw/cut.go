@@ -113,14 +113,15 @@ func kindInWhat(t token) kind {
 	}
 }
 
-// cutDo begins an action at the word before a colon, even when the parenthesis before was never closed, and at a line
-// that cannot go on with what the line before has. (An action also ends where its parenthesis is closed.)
+// cutDo begins an action at the word before a colon, and at a line that cannot go on with what the line before has. If
+// a parenthesis was never closed, it begins one at a line that starts like one. (An action also ends where its
+// parenthesis is closed.)
 func (c *cutter) cutDo(t token) {
 	last := len(c.entry) - 1
 	switch {
 	case t.kind == colon:
-		// A ranking is a sayso in the wrong place, and one mistake.
-		if last > 0 && c.entry[last-1].kind != greater {
+		// A ranking is a sayso in the wrong place, and one mistake; so is an attribute with a type.
+		if last > 0 && c.entry[last-1].kind != greater && (!c.inside || c.entry[last].first) {
 			c.cutBeforeLast()
 		}
 	case t.kind == word && t.first && !c.inside && last >= 0 && !c.goesOn():

@@ -60,6 +60,8 @@ func (ds Diagnostics) Error() string {
 		return "no errors"
 	case 1:
 		return first
+	case 2:
+		return first + " (and 1 more error)"
 	default:
 		return fmt.Sprintf("%s (and %d more errors)", first, count-1)
 	}

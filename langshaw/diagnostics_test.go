@@ -1,6 +1,8 @@
 package langshaw_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,6 +134,10 @@ var syntaxCases = []diagnosticCase{
 		"mistakes in what", replace("ID key", "key ID, or One, One or, Two key key, ID key One"),
 		[]string{"3:6 error[syntax]", "3:14 error[syntax]", "3:26 error[syntax]", "3:38 error[syntax]", "3:50 error[syntax]"},
 	},
+	{"capital letters in what", replace("ID key, Two", "ID KEY, One Or Two"), []string{"3:9 error[syntax] key", "3:18 error[syntax] or"}},
+	{"commas between actions", replace("One(ID)", "One(ID),"), []string{"5:13 error[syntax]"}},
+	{"types of attributes", replace("One(ID)", "One(ID: string, x: int)"), []string{"5:12 error[syntax]"}},
+	{"unclosed parenthesis on a line", base + "A: Three(ID A: Four(ID) A: Five(ID)\n", []string{"7:13 error[syntax]"}},
 	{"unclosed parentheses", base + "A: Three(ID,\n  x\nB: Four(ID\nnono One Two\n", []string{"8:3 error[syntax]", "9:9 error[syntax]"}},
 	{"unclosed parenthesis at the end", base + "A: Three(ID", []string{"7:10 error[syntax]"}},
 	{
@@ -235,4 +241,30 @@ func placeOf(text string, offset int) langshaw.Position {
 		}
 	}
 	return langshaw.Position{Line: line, Column: column, Offset: offset}
+}
+
+// TestIdleAmongManyRoles: of many roles with sayso over one attribute, those that have no use for it are found.
+func TestIdleAmongManyRoles(t *testing.T) {
+	text := "Many\nwho R0" + fill("", 1000, func(i int) string { return fmt.Sprintf(", R%d", i+1) }) + "\nwhat ID key, Act0\ndo\n"
+	protocol, _ := langshaw.Parse([]byte(text))
+	roles := slices.Collect(protocol.Roles())
+	idle := map[int]bool{1: true, 63: true, 64: true, 100: true}
+	var want []string
+	for i, role := range roles {
+		if idle[i] {
+			want = append(want, fmt.Sprintf("idle-sayso-role of %s", role))
+		} else {
+			text += fmt.Sprintf("%s: Act%d(ID, x)\n", role, i)
+		}
+	}
+	text += "sayso " + strings.Join(roles, " > ") + ": x\n"
+	protocol, diagnostics := langshaw.Parse([]byte(text))
+	var got []string
+	for _, d := range diagnostics {
+		got = append(got, fmt.Sprintf("%s of %s", d.Code, text[d.Start.Offset:d.End.Offset]))
+	}
+	require.Empty(t, cmp.Diff(want, got))
+	rank, ok := attribute(t, protocol, "x").Rank("R100")
+	require.True(t, ok)
+	require.Equal(t, 100, rank)
 }

@@ -1,99 +1,89 @@
 package langshaw
 
 import (
-	"encoding/binary"
 	"iter"
+	"math/bits"
 	"slices"
 )
 
-// keySet is a set of keys, shared between all that have the same.
-type keySet struct {
-	// names are sorted, and numbers are the places of the names among all keys of the protocol, sorted too.
-	names   []string
-	numbers []int32
-	id      int
+// mostKeys is how many keys a protocol may declare. Each attribute has a set of keys as its scope, so this is what
+// keeps a model linear in its text; protocols have a few.
+const mostKeys = 256
+
+// keyTable are the keys of one protocol.
+type keyTable struct {
+	// sorted are the names, number the place of each.
+	sorted []string
+	number map[string]int
 }
 
-func (s *keySet) len() int { return len(s.numbers) }
-
-func (s *keySet) all() iter.Seq[string] { return slices.Values(s.names) }
-
-// keySets gives equal sets one identity and remembers intersections.
-type keySets struct {
-	empty  *keySet
-	names  []string
-	number map[string]int32
-	byKeys map[string]*keySet
-	met    map[[2]int]*keySet
-}
-
-// newKeySets makes the sets of the keys of one protocol.
-func newKeySets(keys []string) *keySets {
-	s := &keySets{
-		names: slices.Sorted(slices.Values(keys)), number: make(map[string]int32, len(keys)),
-		byKeys: make(map[string]*keySet), met: make(map[[2]int]*keySet),
+// newKeyTable takes at most mostKeys names.
+func newKeyTable(names []string) *keyTable {
+	t := &keyTable{sorted: slices.Sorted(slices.Values(names)), number: make(map[string]int, len(names))}
+	for i, name := range t.sorted {
+		t.number[name] = i
 	}
-	for i, name := range s.names {
-		s.number[name] = int32(i)
-	}
-	s.empty = s.of(nil)
-	return s
+	return t
 }
 
 // among gives the set of those names that are keys.
-func (s *keySets) among(names []string) *keySet {
-	var numbers []int32
+func (t *keyTable) among(names []string) keySet {
+	s := keySet{table: t}
 	for _, name := range names {
-		if number, ok := s.number[name]; ok {
-			numbers = append(numbers, number)
+		if number, ok := t.number[name]; ok {
+			s.bits[number/64] |= 1 << (number % 64)
 		}
 	}
-	slices.Sort(numbers)
-	return s.of(numbers)
+	return s
 }
 
-// of gives the set of the numbers, which are sorted.
-func (s *keySets) of(numbers []int32) *keySet {
-	identity := make([]byte, 0, 64)
-	for _, number := range numbers {
-		identity = binary.LittleEndian.AppendUint32(identity, uint32(number))
-	}
-	if set, ok := s.byKeys[string(identity)]; ok {
-		return set
-	}
-	set := &keySet{numbers: numbers, id: len(s.byKeys)}
-	for _, number := range numbers {
-		set.names = append(set.names, s.names[number])
-	}
-	s.byKeys[string(identity)] = set
-	return set
+// keySet is a set of the keys of one protocol. It is a value; the zero value is empty.
+type keySet struct {
+	table *keyTable
+	bits  [mostKeys / 64]uint64
 }
 
-func (s *keySets) intersect(a, b *keySet) *keySet {
-	if a == b || a.len() == 0 {
-		return a
+func (s keySet) len() int {
+	count := 0
+	for _, word := range s.bits {
+		count += bits.OnesCount64(word)
 	}
-	pair := [2]int{a.id, b.id}
-	if set, ok := s.met[pair]; ok {
-		return set
-	}
-	both := make([]int32, 0, min(a.len(), b.len()))
-	for i, j := 0, 0; i < len(a.numbers) && j < len(b.numbers); {
-		switch x, y := a.numbers[i], b.numbers[j]; {
-		case x < y:
-			i++
-		case x > y:
-			j++
-		default:
-			both = append(both, x)
-			i++
-			j++
+	return count
+}
+
+// all gives the names, sorted.
+func (s keySet) all() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i, word := range s.bits {
+			for ; word != 0; word &= word - 1 {
+				if !yield(s.table.sorted[i*64+bits.TrailingZeros64(word)]) {
+					return
+				}
+			}
 		}
 	}
-	set := a
-	if len(both) < a.len() {
-		set = s.of(both)
+}
+
+// and gives the keys that are in both sets.
+func (s keySet) and(other keySet) keySet {
+	for i := range s.bits {
+		s.bits[i] &= other.bits[i]
 	}
-	s.met[pair] = set
-	return set
+	return s
+}
+
+// meeting is the intersection of sets that come one by one, those that are empty left out.
+type meeting struct {
+	set keySet
+	met bool
+}
+
+func (m *meeting) meet(s keySet) {
+	switch {
+	case s.len() == 0:
+	case m.met:
+		m.set = m.set.and(s)
+	default:
+		m.set, m.met = s, true
+	}
 }

@@ -1,5 +1,7 @@
 package langshaw
 
+import "strings"
+
 // readPieces reads a list of who or what that has a mistake in it part by part, so that one mistake costs one part.
 func (r *reader) readPieces(c clause, tokens []token) {
 	tokens = r.cutForeign(c, tokens)
@@ -12,6 +14,12 @@ func (r *reader) readPieces(c clause, tokens []token) {
 		case t.kind == comma:
 			r.readPiece(c, tokens, from, i)
 			from = i + 1
+		case t.kind == word && endsItem(tokens[from:i]) && c == what && isCapital(t.text):
+			d := syntaxError(t.span(), "%s is written in small letters", quote(t.text))
+			d.Suggestion = strings.ToLower(t.text)
+			r.report.add(d)
+			tokens[i].text = d.Suggestion
+			tokens[i].kind = kindInWhat(tokens[i])
 		case t.kind == word && endsItem(tokens[from:i]):
 			r.report.add(syntaxError(t.span(), "a comma is missing between %s and %s", quote(tokens[i-1].text), quote(t.text)))
 			r.readPiece(c, tokens, from, i)
@@ -21,6 +29,11 @@ func (r *reader) readPieces(c clause, tokens []token) {
 	if len(tokens) > 0 {
 		r.readPiece(c, tokens, from, len(tokens))
 	}
+}
+
+// isCapital tells whether a word is one with a meaning inside what, but for capital letters.
+func isCapital(text string) bool {
+	return strings.EqualFold(text, "key") || strings.EqualFold(text, "or")
 }
 
 // endsItem tells whether nothing but a comma or an alternative may follow the tokens of an item.

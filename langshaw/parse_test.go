@@ -158,7 +158,7 @@ func TestConcurrentUse(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			for range 20 {
+			for range 5 {
 				protocol, _ := langshaw.Parse([]byte(loanQuiet))
 				if describe(protocol) != want || describe(shared) != want {
 					t.Error("a model differs")

@@ -19,7 +19,7 @@ type Protocol struct {
 	attribute  map[string]*Attribute
 	keys       []string
 	isKey      map[string]bool
-	root       *keySet
+	root       meeting
 	nonos      []*Nono
 	nogos      []*Nogo
 	conflicts  conflicts
@@ -65,9 +65,10 @@ func (p *Protocol) Keys() iter.Seq[string] { return slices.Values(p.keys) }
 // IsKey tells whether the attribute is a key.
 func (p *Protocol) IsKey(attribute string) bool { return p.isKey[attribute] }
 
-// RootKey lists the keys that every action with a key carries; instances with the same values for them form one
-// enactment. It is empty when no key is carried by all: then the whole system is one enactment.
-func (p *Protocol) RootKey() iter.Seq[string] { return p.root.all() }
+// RootKey lists, sorted by name, the keys that every action with a key carries; instances with the same values for
+// them form one enactment. It is empty when no key is carried by all: then the whole system is one enactment
+// (semantics section 3).
+func (p *Protocol) RootKey() iter.Seq[string] { return p.root.set.all() }
 
 // Nonos lists the entries of nono.
 func (p *Protocol) Nonos() iter.Seq[*Nono] { return slices.Values(p.nonos) }
@@ -105,7 +106,7 @@ type Action struct {
 	attributes []string
 	// carries is nil where attributes is short, and looking through it no slower.
 	carries map[string]bool
-	keys    *keySet
+	keys    keySet
 	span    Span
 }
 
@@ -130,9 +131,10 @@ func (a *Action) Carries(attribute string) bool {
 	return attribute == a.name || a.carries[attribute]
 }
 
-const fewAttributes = 8
+// few is up to how many names a list is searched through, since a map would be no faster and much larger.
+const few = 8
 
-// Keys lists the key attributes that the action carries. An action without any is never enabled.
+// Keys lists the key attributes that the action carries, sorted by name. An action without any is never enabled.
 func (a *Action) Keys() iter.Seq[string] { return a.keys.all() }
 
 // Span is where the action stands, from its name to the closing parenthesis.
@@ -143,10 +145,9 @@ type Attribute struct {
 	name     string
 	key      bool
 	action   bool
-	scope    *keySet
+	scope    meeting
 	carriers []*Action
-	sayso    []string
-	rank     map[string]int
+	sayso    *ranking
 	span     Span
 }
 
@@ -159,20 +160,19 @@ func (a *Attribute) IsKey() bool { return a.key }
 // IsAction tells whether it is the name of an action: bound, without a value, when the action happens.
 func (a *Attribute) IsAction() bool { return a.action }
 
-// Scope lists the keys that every action carrying the attribute carries: it is bound once for each combination of
-// their values (semantics section 3). Actions without a key do not count.
-func (a *Attribute) Scope() iter.Seq[string] { return a.scope.all() }
+// Scope lists, sorted by name, the keys that every action carrying the attribute carries: it is bound once for each
+// combination of their values (semantics section 3). Actions without a key do not count.
+func (a *Attribute) Scope() iter.Seq[string] { return a.scope.set.all() }
 
 // Carriers lists the actions that carry the attribute; for an action's name, that action is one of them.
 func (a *Attribute) Carriers() iter.Seq[*Action] { return slices.Values(a.carriers) }
 
 // Sayso lists the roles that may bind the attribute, highest authority first.
-func (a *Attribute) Sayso() iter.Seq[string] { return slices.Values(a.sayso) }
+func (a *Attribute) Sayso() iter.Seq[string] { return slices.Values(a.sayso.roles) }
 
 // Rank gives a role's place in the sayso over the attribute, 0 the highest; false when it has no sayso.
 func (a *Attribute) Rank(role string) (int, bool) {
-	rank, ok := a.rank[role]
-	return rank, ok
+	return a.sayso.of(role)
 }
 
 // MayBind tells whether the role may give the attribute a value: it has sayso, whatever its rank, or the attribute
@@ -181,10 +181,10 @@ func (a *Attribute) MayBind(role string) bool {
 	if a.action {
 		return false
 	}
-	if len(a.sayso) == 0 {
+	if len(a.sayso.roles) == 0 {
 		return a.key
 	}
-	_, ok := a.rank[role]
+	_, ok := a.sayso.of(role)
 	return ok
 }
 

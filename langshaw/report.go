@@ -45,8 +45,8 @@ func (r *report) sorted() Diagnostics {
 	})
 	if r.next != nil {
 		r.list = append(r.list, Diagnostic{
-			Code: CodeTooMany, Severity: r.next.Severity, Span: r.next.Span,
-			Message: fmt.Sprintf("more than %d problems: those after this one are not listed; mend the others first", r.limit),
+			Code: CodeTooMany, Severity: r.next.Severity, Span: r.list[len(r.list)-1].Span,
+			Message: fmt.Sprintf("there are more than %d problems, and the others are not listed: mend these first", r.limit),
 		})
 	}
 	return r.list

@@ -19,6 +19,8 @@ type symbol struct {
 	kept bool
 	// carried tells that an action carries it, also one that is left out.
 	carried bool
+	// ranked is the sayso over it that is in the model, if any.
+	ranked *ranked
 	// mistaken tells that an action carries it, or would if it were written right, whose role or attributes are not
 	// known well enough to say that none does.
 	mistaken bool
@@ -46,30 +48,50 @@ type resolver struct {
 	out declarations
 	// keyed tells that some key is declared, also one whose entry is left out.
 	keyed bool
+	// keys counts the keys that are in the model.
+	keys int
 	// dropped tells in which clauses an entry of the draft, or of the text before it, is left out.
 	dropped [clauseCount]bool
-	// pairs are the roles and attributes of sayso entries; the value tells that an action of the role carries the
-	// attribute.
-	pairs map[rolePair]bool
 	// entry counts the entries that are checked for names that stand in them twice.
 	entry int
-	// ranked are the sayso entries in the model.
-	ranked []ranked
+	// ranked are the saysos in the model.
+	ranked []*ranked
 }
 
 // ranked is the sayso over one attribute.
 type ranked struct {
-	roles     []name
+	*ranking
+	names     []name
 	attribute name
+	// used are the ranks of the roles of which an action carries the attribute: as bits up to 64, usedMore the others.
+	// There may be many roles and many attributes in one entry, so there is no place for each pair of them.
+	used     uint64
+	usedMore map[int]bool
 }
 
-type rolePair struct{ role, attribute *symbol }
+func (r *ranked) use(rank int) {
+	switch {
+	case rank < 64:
+		r.used |= 1 << rank
+	case r.usedMore == nil:
+		r.usedMore = map[int]bool{rank: true}
+	default:
+		r.usedMore[rank] = true
+	}
+}
+
+func (r *ranked) isUsed(rank int) bool {
+	if rank < 64 {
+		return r.used&(1<<rank) != 0
+	}
+	return r.usedMore[rank]
+}
 
 // resolve builds the model of what is right in a draft, and tells the report what is wrong and what is odd.
 func resolve(d *draft, found *report) *Protocol {
 	r := &resolver{
 		draft: d, report: found, symbols: make(map[string]*symbol), suggester: newSuggester(),
-		dropped: d.faulty, pairs: make(map[rolePair]bool),
+		dropped: d.faulty,
 	}
 	r.out.name = strings.ToValidUTF8(d.name.text, "\ufffd")
 	r.declare()

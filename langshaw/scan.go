@@ -169,7 +169,7 @@ func wordLength(rest string) int {
 }
 
 // strayLength measures the characters from here on that can start no token. Word characters are taken along, so that
-// _price is one mistake.
+// _price is one mistake, and so is the end of an arrow of another language.
 func strayLength(rest string) int {
 	length := 0
 	for length < len(rest) {
@@ -177,7 +177,7 @@ func strayLength(rest string) int {
 		if isBlank(r) || r == '\n' || r == '\r' || r == '#' {
 			break
 		}
-		if length > 0 {
+		if length > 0 && !(r == '>' && strings.ContainsRune("-=/", rune(rest[length-1]))) {
 			if _, marked := mark(rest[length:]); marked > 0 {
 				break
 			}

@@ -15,8 +15,8 @@ func warnOfKeys(p *Protocol, found *report) {
 			continue
 		}
 		scope := "once in the whole system"
-		if a.scope.len() > 0 {
-			scope = "once for each " + listKeys(a.scope)
+		if a.scope.set.len() > 0 {
+			scope = "once for each " + listKeys(a.scope.set)
 		}
 		found.add(warningAt(a.span, CodeNarrowScope,
 			"%s is bound %s, though each action that carries it has more keys than that: let them carry the same keys, or use two names",
@@ -26,21 +26,14 @@ func warnOfKeys(p *Protocol, found *report) {
 
 // warnOfRoot points at the first action that shares no key with all before it.
 func warnOfRoot(p *Protocol, found *report) {
-	var shared []string
+	var shared meeting
 	for _, a := range p.actions {
-		switch {
-		case a.keys.len() == 0:
-			continue
-		case shared == nil:
-			shared = slices.Clone(a.keys.names)
-			continue
-		}
-		before := strings.Join(shared[:min(len(shared), 3)], ", ")
-		shared = slices.DeleteFunc(shared, func(key string) bool { return !a.Carries(key) })
-		if len(shared) == 0 {
+		before := shared
+		shared.meet(a.keys)
+		if shared.met && shared.set.len() == 0 {
 			found.add(warningAt(a.span, CodeNoRootKey,
 				"no key is carried by all actions, as %s lacks what those above share (%s), so the whole system is one enactment: let all carry one key",
-				quote(a.name), before))
+				quote(a.name), listKeys(before.set)))
 			return
 		}
 	}
@@ -55,18 +48,19 @@ func isNarrow(a *Attribute) bool {
 			continue
 		}
 		keyed = true
-		if c.keys.len() <= a.scope.len() {
+		if c.keys.len() <= a.scope.set.len() {
 			return false
 		}
 	}
 	return keyed
 }
 
-func listKeys(s *keySet) string {
+// listKeys names a few keys of a set.
+func listKeys(s keySet) string {
 	const most = 3
-	names := strings.Join(s.names[:min(s.len(), most)], ", ")
-	if s.len() > most {
-		return fmt.Sprintf("%s and %d more", names, s.len()-most)
+	names := slices.Collect(s.all())
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
-	return names
+	return strings.Join(names, ", ")
 }

@@ -2,7 +2,6 @@ package langshaw
 
 import (
 	"math/bits"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -101,31 +100,46 @@ func lettersOf(text string) uint64 {
 func lettersApart(a, b uint64) int { return bits.OnesCount64(a ^ b) }
 
 // editDistance counts the letters to insert, to leave out, to replace or to swap with their neighbour that make one
-// name the other. It may give any number above the limit once the distance is known to be above it.
+// name the other. It may give any number above the limit once the distance is known to be above it. Neither name is
+// longer than longestSuggestion.
 func editDistance(a, b string, limit int) int {
-	from, to := []rune(a), []rune(b)
-	beforeLast, last, row := make([]int, len(to)+1), make([]int, len(to)+1), make([]int, len(to)+1)
+	var letters [2][longestSuggestion]rune
+	from, to := runesOf(a, letters[0][:0]), runesOf(b, letters[1][:0])
+	var rows [3][longestSuggestion + 1]int
+	beforeLast, last, row := rows[0][:len(to)+1], rows[1][:len(to)+1], rows[2][:len(to)+1]
 	for j := range last {
 		last[j] = j
 	}
+	lastLeast := 0
 	for i, r := range from {
 		row[0] = i + 1
+		least := row[0]
 		for j, s := range to {
 			cost := 1
 			if r == s {
 				cost = 0
 			}
-			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+			distance := min(last[j]+cost, last[j+1]+1, row[j]+1)
 			if i > 0 && j > 0 && r == to[j-1] && s == from[i-1] {
-				row[j+1] = min(row[j+1], beforeLast[j-1]+1)
+				distance = min(distance, beforeLast[j-1]+1)
 			}
+			row[j+1] = distance
+			least = min(least, distance)
 		}
-		if slices.Min(row) > limit && slices.Min(last) > limit {
+		// A swap reaches back two rows, so both must be above the limit.
+		if least > limit && lastLeast > limit {
 			return limit + 1
 		}
-		beforeLast, last, row = last, row, beforeLast
+		beforeLast, last, row, lastLeast = last, row, beforeLast, least
 	}
 	return last[len(to)]
+}
+
+func runesOf(text string, into []rune) []rune {
+	for _, r := range text {
+		into = append(into, r)
+	}
+	return into
 }
 
 var clauseCandidates = newCandidates(clauseNames[who:])
@@ -139,4 +153,10 @@ func nearestKeyword(text string) string {
 		return folded
 	}
 	return newSuggester().nearest(text, clauseCandidates)
+}
+
+// Nearest gives the name that was probably meant by another: the one at the smallest edit distance, the first of
+// several, if that distance is at most a third of the longer of the two (semantics section 2); otherwise nothing.
+func Nearest(name string, among []string) string {
+	return newSuggester().nearest(name, newCandidates(among))
 }

@@ -69,6 +69,8 @@ func errorCharacter(c clause, t token) Diagnostic {
 	}
 	message := "means nothing here: names are letters, digits, _, - and @"
 	switch {
+	case strings.HasSuffix(t.text, ">"):
+		shown, message = quote(t.text), "means nothing here: "+shapes[nogo]
 	case strings.ContainsRune("_-@", first) && len(t.text) > 1:
 		message = "cannot begin a name: begin it with a letter or a digit"
 	case c == nogo:
@@ -190,6 +192,8 @@ func (e flawed) explainAction() string {
 		return "`-/>` belongs to a nogo, and this is do: is the line `nogo` missing above?"
 	case e.at == 0 && e.bad.kind == closing:
 		return "`)` closes nothing: remove it"
+	case e.at == 0 && e.bad.kind == comma:
+		return "actions stand one after the other: remove the comma"
 	case e.at == 0:
 		return ""
 	case e.at == 1 && e.bad.kind == opening:

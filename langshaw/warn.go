@@ -55,19 +55,11 @@ func (r *resolver) suggest(d *Diagnostic, text string, kind nameKind) {
 	d.Suggestion = r.suggester.nearest(text, r.kinds[kind])
 }
 
-// rank notes a sayso that is in the model, to see later whether it is of use.
-func (r *resolver) rank(entry draftSayso, attribute name) {
-	r.ranked = append(r.ranked, ranked{entry.roles, attribute})
-	for _, role := range entry.roles {
-		r.pairs[rolePair{r.symbol(role.text), r.symbol(attribute.text)}] = false
-	}
-}
-
 // warn reports what is odd about the entries that are kept. What may only seem odd because an entry is left out is
 // not reported.
 func (r *resolver) warn() {
 	for _, a := range r.draft.actions {
-		r.notePairs(a)
+		r.noteUse(a)
 		if a.kept {
 			r.warnOfKeyless(a)
 			r.warnOfUnbindable(a)
@@ -87,13 +79,13 @@ func (r *resolver) warn() {
 	}
 }
 
-// notePairs notes which pairs of role and attribute the action makes use of.
-func (r *resolver) notePairs(a draftAction) {
-	role := r.symbol(a.role.text)
+// noteUse notes of which saysos the action makes use.
+func (r *resolver) noteUse(a draftAction) {
 	for _, n := range a.attributes {
-		pair := rolePair{role, r.symbol(n.text)}
-		if _, ok := r.pairs[pair]; ok {
-			r.pairs[pair] = true
+		if s := r.symbol(n.text).ranked; s != nil {
+			if rank, ok := s.of(a.role.text); ok {
+				s.use(rank)
+			}
 		}
 	}
 }
@@ -130,7 +122,7 @@ func (r *resolver) warnOfUnbindable(a draftAction) {
 	}
 }
 
-func (r *resolver) warnOfSayso(entry ranked) {
+func (r *resolver) warnOfSayso(entry *ranked) {
 	n := entry.attribute
 	s := r.symbol(n.text)
 	switch {
@@ -141,8 +133,11 @@ func (r *resolver) warnOfSayso(entry ranked) {
 		r.suggest(&d, n.text, carriedKind)
 		r.report.add(d)
 	default:
-		for _, role := range entry.roles {
-			if !r.pairs[rolePair{r.symbol(role.text), s}] {
+		for rank, role := range entry.names {
+			if r.report.isFull() {
+				return
+			}
+			if !entry.isUsed(rank) {
 				r.report.add(warningAt(role.span(), CodeIdleSaysoRole,
 					"no action of %s carries %s, so its sayso is of no use: remove the role here, or let one of its actions carry %[2]s",
 					quote(role.text), quote(n.text)))

@@ -55,7 +55,7 @@ func checkSecret(name string, again bool, protocol *langshaw.Protocol) error {
 					attributes = append(attributes, a.Name())
 				}
 			}
-			e.Suggestion = nearest(name, attributes)
+			e.Suggestion = langshaw.Nearest(name, attributes)
 		}
 		return e
 	}

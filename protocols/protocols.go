@@ -46,7 +46,7 @@ func Names() []string {
 // Source gives the text of a protocol. The error is an [*UnknownError] when there is none of that name.
 func Source(name string) ([]byte, error) {
 	if names := Names(); !slices.Contains(names, name) {
-		return nil, &UnknownError{Name: name, Known: names, Suggestion: nearest(name, names)}
+		return nil, &UnknownError{Name: name, Known: names, Suggestion: langshaw.Nearest(name, names)}
 	}
 	return Files.ReadFile(name + textSuffix)
 }

@@ -74,6 +74,7 @@ func TestRefusedStartLeavesNothing(t *testing.T) {
 		t.Errorf("there is an enactment %s", key)
 	}
 	require.Empty(t, l.History(keyOf("1")))
+	require.Zero(t, l.LogCount())
 }
 
 func TestBatchClosesByTime(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/langshaw"
@@ -29,7 +28,7 @@ sayso
 	if err != nil {
 		log.Fatal(err)
 	}
-	local := syncserver.NewLocal(rules, syncserver.WithBatch(time.Second, 2))
+	local := syncserver.NewLocal(rules, syncserver.WithBatch(0, 2)) // a window closes when two have come
 	defer local.Close()
 
 	values := func(price int) enactment.Values {
@@ -56,7 +55,7 @@ sayso
 		fmt.Println(record.Kind, record.Sequence, record.Action)
 	}
 	// Output:
-	// dominated: Quote of Seller binds the same attribute with higher authority
+	// dominated: Quote of Seller binds price with higher authority
 	// happened 1 Quote
 	// completed 1
 }

@@ -64,14 +64,15 @@ func (f *feed) next() (adapter.Delivery, bool) {
 			return adapter.Delivery{}, false
 		}
 		m := f.take()
-		switch {
-		case m == nil:
+		if m == nil {
 			return adapter.Delivery{}, false
-		case m.gone && m.owner == f:
+		}
+		if m.gone {
 			delete(g.members, m.log.key)
+			if m.owner != f {
+				continue // it never had it
+			}
 			return adapter.Delivery{Key: m.log.key, Revoked: true}, true
-		case m.gone:
-			continue
 		}
 		m.owner = f
 		delivery, ok := g.deliver(m)

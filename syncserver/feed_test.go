@@ -180,6 +180,7 @@ func TestRevokedWhileNobodys(t *testing.T) {
 		accepted(t, l, attempt(s1, "Stop", "2"))
 		require.NoError(t, feed.Close())
 		require.Empty(t, drain(t, join(t, l, s2)), "nobody is told of what the one before had")
+		require.Zero(t, l.MemberCount())
 	})
 }
 

@@ -76,10 +76,6 @@ func (g *group) drop(e *log) {
 		return
 	}
 	m.gone = true
-	if m.owner == nil {
-		delete(g.members, e.key)
-		return
-	}
 	g.enqueue(m)
 }
 
@@ -120,11 +116,7 @@ func (g *group) leave(f *feed) {
 			continue
 		}
 		m.owner, m.queued, m.next = nil, false, 0
-		if m.gone {
-			delete(g.members, m.log.key)
-		} else {
-			g.enqueue(m)
-		}
+		g.enqueue(m)
 	}
 	f.ready = nil
 }

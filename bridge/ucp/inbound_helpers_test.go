@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,11 +35,14 @@ import (
 type stall struct {
 	// pens is how many pens there are for a checkout; more are refused.
 	pens atomic.Int64
-	// price is what a pen costs.
+	// price is what a pen costs, and more what else there is costs; it is set before anybody buys.
 	price atomic.Int64
-	// numbered numbers the orders, and orders counts those that were told.
+	more  map[string]int64
+	// numbered numbers the orders, and orders counts those that happened.
 	numbered atomic.Int64
 	orders   atomic.Int64
+	// refuse, if set, gives the reason for which everything is refused.
+	refuse func() any
 	// hold, if set, is called before each answer with the action of the Platform that is being answered.
 	hold func(ctx context.Context, action string)
 }
@@ -71,7 +75,11 @@ func (f stallFulfillment) option() string {
 	return ""
 }
 
-func (s *stall) prices() map[string]int64 { return map[string]int64{"pen": s.price.Load(), "ink": 250} }
+func (s *stall) prices() map[string]int64 {
+	prices := map[string]int64{"pen": s.price.Load(), "ink": 250}
+	maps.Copy(prices, s.more)
+	return prices
+}
 
 // quote prices a wish.
 func (s *stall) quote(lines []stallLine, shipping bool) ([]ucp.Total, error) {
@@ -98,25 +106,22 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 	t.Helper()
 	agent, err := adapter.New(rules, "Business", exec)
 	require.NoError(t, err)
-	value := func(e adapter.Enactment, action, attribute string, into any) {
+	value := func(e adapter.Enactment, action, attribute string, into any) error {
 		for i := range e.Instances() {
 			if v, ok := i.Value(attribute); ok && i.Action == action {
-				_ = v.Decode(into) // A shape that the stall does not know reads as nothing.
+				return v.Decode(into)
 			}
 		}
+		return nil
 	}
 	answer := func(ctx context.Context, f *adapter.FeasibleAction, action string, values adapter.Values) error {
 		var cid string
 		_ = f.Known["cid"].Decode(&cid)
 		values["cid"] = cid
-		err := agent.Attempt(ctx, action, values).Err(ctx)
-		if errors.Is(err, enactment.Excluded) {
-			return nil
+		if err := agent.Attempt(ctx, action, values).Err(ctx); !errors.Is(err, enactment.Excluded) {
+			return err
 		}
-		if err == nil && action == "Completed" {
-			s.orders.Add(1)
-		}
-		return err
+		return nil
 	}
 	held := func(ctx context.Context, action string) {
 		if s.hold != nil {
@@ -125,11 +130,16 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 	}
 	agent.OnEnabled("Created", func(ctx context.Context, f *adapter.FeasibleAction) error {
 		held(ctx, "Create")
+		if s.refuse != nil {
+			return answer(ctx, f, "Refused", adapter.Values{"reason": s.refuse()})
+		}
 		var lines []stallLine
 		var fulfillment stallFulfillment
-		value(f.Enactment, "Create", "line_items", &lines)
-		value(f.Enactment, "Create", "fulfillment", &fulfillment)
-		totals, err := s.quote(lines, fulfillment.option() != "")
+		err := errors.Join(value(f.Enactment, "Create", "line_items", &lines), value(f.Enactment, "Create", "fulfillment", &fulfillment))
+		var totals []ucp.Total
+		if err == nil {
+			totals, err = s.quote(lines, fulfillment.option() != "")
+		}
 		if err != nil {
 			return answer(ctx, f, "Refused", adapter.Values{"reason": map[string]string{
 				"code": "out_of_stock", "content": err.Error(), "path": "$.line_items[0]",
@@ -142,8 +152,7 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 		var payment struct {
 			Credential struct{ Token string }
 		}
-		value(f.Enactment, "Complete", "payment", &payment)
-		if payment.Credential.Token != goodToken {
+		if err := value(f.Enactment, "Complete", "payment", &payment); err != nil || payment.Credential.Token != goodToken {
 			return answer(ctx, f, "Declined", adapter.Values{"decline": "no money in it"})
 		}
 		return answer(ctx, f, "Completed", adapter.Values{"order": map[string]string{
@@ -173,12 +182,20 @@ func (s *stall) Present(_ context.Context, contents ucp.Contents) (ucp.Presentat
 		})
 	}
 	if len(fulfillment.Methods) > 0 {
-		method := map[string]any{"id": "m", "type": "shipping", "line_item_ids": []string{}}
+		var ids []string
+		for _, l := range lines {
+			ids = append(ids, l.ID)
+		}
+		method := map[string]any{"id": "m", "type": "shipping", "line_item_ids": ids}
 		if selected := fulfillment.Methods[0].Selected; selected != "" {
 			method["selected_destination_id"] = selected
+			method["destinations"] = []any{map[string]string{"id": selected, "address_country": "GR"}}
 		}
 		if option := fulfillment.option(); option != "" {
-			method["groups"] = []any{map[string]any{"id": "g", "line_item_ids": []string{}, "selected_option_id": option}}
+			method["groups"] = []any{map[string]any{
+				"id": "g", "line_item_ids": ids, "selected_option_id": option,
+				"options": []any{map[string]any{"id": option, "title": "By mule", "totals": []ucp.Total{{Type: "total", Amount: 50}}}},
+			}}
 		}
 		p.Fulfillment = map[string]any{"methods": []any{method}}
 	}
@@ -239,14 +256,25 @@ func (l *lines) String() string {
 // newSystem starts a system; it ends with the test, or with stop.
 func newSystem(t *testing.T, configure func(*stall, *ucp.InboundOptions), options ...syncserver.Option) *system {
 	t.Helper()
-	leaks := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 	rules, err := protocols.Load("simple-ucp")
 	require.NoError(t, err)
+	return newSystemOf(t, rules, configure, options...)
+}
+
+// newSystemOf starts a system of a protocol.
+func newSystemOf(
+	t *testing.T, rules *enactment.Rules, configure func(*stall, *ucp.InboundOptions), options ...syncserver.Option,
+) *system {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 	s := &system{stall: new(stall), rules: rules, logged: new(lines), records: new(lines)}
 	s.stall.pens.Store(10)
 	s.stall.price.Store(100)
 	record := syncserver.WithRecorder(func(r enactment.Record) {
+		if r.Kind == enactment.Happened && r.Action == "Completed" {
+			s.stall.orders.Add(1)
+		}
 		text, err := json.Marshal(r)
 		if err == nil {
 			_, err = s.records.Write(append(text, '\n'))

@@ -1,6 +1,7 @@
 package ucp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,11 +89,13 @@ func refusedBy(err error, what string) error {
 	return p
 }
 
-// answer is what a Business bound when it said no: a sentence, or {code, content} and perhaps a path.
+// answer is what a Business bound when it said no: a sentence, or an object with a code, the sentence as content, detail
+// or message, and perhaps the path of what it is about.
 type answer struct {
 	Code    string `json:"code"`
 	Content string `json:"content"`
 	Detail  string `json:"detail"`
+	Message string `json:"message"`
 	Path    string `json:"path"`
 }
 
@@ -101,15 +104,8 @@ func readAnswer(value enactment.Value, code, content string) answer {
 	if value.Decode(&a.Content) != nil && value.Decode(&a) != nil {
 		a = answer{}
 	}
-	if a.Content == "" {
-		a.Content = a.Detail
-	}
-	if a.Content == "" {
-		a.Content = content
-	}
-	if a.Code == "" {
-		a.Code = code
-	}
+	a.Content = cmp.Or(a.Content, a.Detail, a.Message, content)
+	a.Code = cmp.Or(a.Code, code)
 	return a
 }
 

@@ -1,13 +1,22 @@
 package ucp_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/langshaw"
+	"github.com/strabo-engine/strabo/protocols"
 )
 
 func TestInboundLifeOfACheckout(t *testing.T) {
@@ -59,6 +68,10 @@ func TestInboundLifeOfACheckout(t *testing.T) {
 	require.Equal(t, http.StatusOK, shown.status, shown.raw)
 	requireSchema(t, orderSchema, shown.raw)
 	require.Equal(t, created.id(), shown.body["checkout_id"])
+	require.JSONEq(t, `{"events": [], "expectations": [{
+	  "id": "expected_m", "line_items": [{"id": "li_1", "quantity": 1}], "method_type": "shipping",
+	  "destination": {"id": "home", "address_country": "GR"}, "description": "By mule"
+	}]}`, jsonOf(t, shown.body["fulfillment"]))
 
 	for _, late := range []response{
 		s.ask("POST", path+"/complete", paying(goodToken)),
@@ -69,6 +82,13 @@ func TestInboundLifeOfACheckout(t *testing.T) {
 		require.Equal(t, "CHECKOUT_NOT_MODIFIABLE", late.code())
 	}
 	require.EqualValues(t, 1, s.stall.orders.Load())
+}
+
+func jsonOf(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(text)
 }
 
 func TestInboundCancel(t *testing.T) {
@@ -154,6 +174,7 @@ func TestInboundDiscovery(t *testing.T) {
 	profile := s.ask("GET", "/.well-known/ucp", "")
 	require.Equal(t, http.StatusOK, profile.status)
 	requireSchema(t, profileSchema, profile.raw)
+	require.Equal(t, "public, max-age=60", profile.header.Get("Cache-Control"))
 	require.Contains(t, profile.raw, `"endpoint":"http://example.com"`)
 	require.NotContains(t, profile.raw, "discount")
 
@@ -263,6 +284,32 @@ func TestInboundMerge(t *testing.T) {
 	require.Equal(t, "incomplete", r.state())
 }
 
+// TestInboundCarriesDiscounts: where the protocol binds discounts, the codes are bound, and others make a new enactment.
+func TestInboundCarriesDiscounts(t *testing.T) {
+	text, err := protocols.Source("simple-ucp")
+	require.NoError(t, err)
+	text = bytes.Replace(text, []byte("buyer, fulfillment)"), []byte("buyer, fulfillment, discounts)"), 1)
+	text = bytes.Replace(text, []byte("Platform: line_items,"), []byte("Platform: discounts, line_items,"), 1)
+	protocol, diagnostics := langshaw.Parse(text)
+	require.Empty(t, diagnostics)
+	rules, err := enactment.Compile(protocol, enactment.WithSecrets("payment"))
+	require.NoError(t, err)
+	s := newSystemOf(t, rules, nil)
+	require.Contains(t, s.ask("GET", "/.well-known/ucp", "").raw, "dev.ucp.shopping.discount")
+
+	created := s.ask("POST", "/checkout-sessions", onePen+`, "discounts": {"codes": ["10OFF"], "applied": []}}`)
+	require.Equal(t, http.StatusCreated, created.status, created.raw)
+	require.Contains(t, s.records.String(), `"discounts":{"codes":["10OFF"]}`)
+	for _, step := range []struct {
+		codes   string
+		created int
+	}{{`["10OFF"]`, 1}, {`[]`, 2}, {`[]`, 2}} {
+		r := s.ask("PUT", "/checkout-sessions/"+created.id(), `{"discounts": {"codes": `+step.codes+`}}`)
+		require.Equal(t, http.StatusOK, r.status, r.raw)
+		require.Equal(t, step.created, strings.Count(s.records.String(), `"action":"Create"`))
+	}
+}
+
 // TestInboundKeepsThePayment looks for the payment in everything that comes out of the bridge but the attempt.
 func TestInboundKeepsThePayment(t *testing.T) {
 	s := newSystem(t, nil)
@@ -291,4 +338,133 @@ func TestNewInboundSaysWhatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, "not absolute")
 	_, err = ucp.NewInbound(s.rules, nil, ucp.InboundOptions{Storefront: s.stall})
 	require.Error(t, err)
+	for name, want := range map[string]string{
+		"request-reply": "not keyed by cid", "simple-ucp-update": "action Create of SimpleUCPUpdate does not carry fulfillment",
+	} {
+		rules, err := protocols.Load(name)
+		require.NoError(t, err)
+		_, err = ucp.NewInbound(rules, s.local, ucp.InboundOptions{Storefront: s.stall})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// TestInboundLongChain: a checkout may be changed as often as one likes.
+func TestInboundLongChain(t *testing.T) {
+	s := newSystem(t, nil)
+	id := s.ready(t)
+	for i := range 50 {
+		quantity := strconv.Itoa(1 + i%2)
+		r := s.ask("PUT", "/checkout-sessions/"+id, `{"line_items": [{"item": {"id": "ink"}, "quantity": `+quantity+`}]}`)
+		require.Equal(t, http.StatusOK, r.status, r.raw)
+		require.EqualValues(t, 250*(1+i%2)+50, r.total("total"))
+	}
+	for range 50 {
+		r := s.ask("PUT", "/checkout-sessions/"+id, `{"line_items": [{"item": {"id": "pen"}, "quantity": 11}]}`)
+		require.Equal(t, http.StatusBadRequest, r.status, r.raw)
+	}
+	for range 50 {
+		require.Equal(t, http.StatusPaymentRequired, s.ask("POST", "/checkout-sessions/"+id+"/complete", paying(badToken)).status)
+	}
+	require.Equal(t, http.StatusOK, s.ask("POST", "/checkout-sessions/"+id+"/complete", paying(goodToken)).status)
+}
+
+// TestInboundAnyBody: whatever JSON is sent, it is never the bridge's own fault, and never taken for something else.
+func TestInboundAnyBody(t *testing.T) {
+	s := newSystem(t, nil)
+	id := s.ready(t)
+	name := rapid.SampledFrom([]string{
+		"line_items", "item", "id", "quantity", "buyer", "fulfillment", "methods", "groups", "destinations", "type",
+		"selected_destination_id", "selected_option_id", "discounts", "codes", "payment_data", "handler_id", "credential", "other",
+	})
+	scalar := rapid.SampledFrom([]string{
+		`null`, `true`, `0`, `1`, `-1`, `1.5`, `1e99`, `""`, `"pen"`, `"ink"`, `"purse"`, `"li_1"`, `"home"`, `"mule"`, `"shipping"`,
+	})
+	var value func(t *rapid.T, depth int) string
+	value = func(t *rapid.T, depth int) string {
+		kind := rapid.IntRange(0, 2).Draw(t, "kind")
+		if depth == 0 || kind == 0 {
+			return scalar.Draw(t, "scalar")
+		}
+		var parts []string
+		used := make(map[string]bool)
+		for range rapid.IntRange(0, 3).Draw(t, "members") {
+			member := name.Draw(t, "name")
+			if kind == 1 {
+				parts = append(parts, value(t, depth-1))
+			} else if !used[member] {
+				used[member] = true
+				parts = append(parts, strconv.Quote(member)+":"+value(t, depth-1))
+			}
+		}
+		if kind == 1 {
+			return "[" + strings.Join(parts, ",") + "]"
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		body := strings.ReplaceAll(rapid.SampledFrom([]string{
+			`?`, `{"line_items": ?}`, `{"line_items": [?]}`, `{"line_items": [{"item": {"id": "pen"}, "quantity": 1}], "buyer": ?}`,
+			`{"line_items": [{"item": {"id": "pen"}, "quantity": 1}], "fulfillment": ?}`, `{"fulfillment": {"methods": ?}}`,
+			`{"fulfillment": {"methods": [?]}}`, `{"fulfillment": {"methods": [{"groups": ?}]}}`,
+			`{"fulfillment": {"methods": [{"destinations": ?, "selected_destination_id": "home"}]}}`, `{"discounts": ?}`,
+			`{"payment_data": ?}`, `{"payment_data": {"handler_id": "purse", "credential": ?}}`,
+		}).Draw(t, "form"), "?", value(t, 4))
+		for _, r := range []response{
+			s.ask("POST", "/checkout-sessions", body),
+			s.ask("PUT", "/checkout-sessions/"+id, body),
+			s.ask("POST", "/checkout-sessions/"+id+"/complete", body),
+		} {
+			require.Contains(t, []int{200, 201, 400, 402, 409, 422}, r.status, "%s\n%s", body, r.raw)
+		}
+	})
+	require.NotContains(t, s.logged.String(), "level=ERROR")
+}
+
+// brokenStorefront cannot present anything.
+type brokenStorefront struct{}
+
+func (brokenStorefront) Present(context.Context, ucp.Contents) (ucp.Presentation, error) {
+	return ucp.Presentation{}, errors.New("the catalogue is on fire")
+}
+
+// TestInboundOwnFaults: what is the bridge's own fault is logged, and not told to the platform.
+func TestInboundOwnFaults(t *testing.T) {
+	s := newSystem(t, func(_ *stall, o *ucp.InboundOptions) { o.Storefront = brokenStorefront{} })
+	r := s.ask("POST", "/checkout-sessions", onePen+"}", "Idempotency-Key", "k1")
+	require.Equal(t, http.StatusInternalServerError, r.status)
+	require.Equal(t, "INTERNAL_ERROR", r.code())
+	require.NotContains(t, r.raw, "fire")
+	require.Contains(t, s.logged.String(), "the catalogue is on fire")
+	// It is not what the key stands for from now on.
+	require.Equal(t, http.StatusInternalServerError, s.ask("POST", "/checkout-sessions", onePen+"}", "Idempotency-Key", "k1").status)
+	require.Equal(t, 1, strings.Count(s.records.String(), `"action":"Created"`))
+	// Without a key nobody can ask for it again, so it is cancelled.
+	require.Zero(t, strings.Count(s.records.String(), `"action":"Cancel"`))
+	require.Equal(t, http.StatusInternalServerError, s.ask("POST", "/checkout-sessions", onePen+"}").status)
+	require.Equal(t, 1, strings.Count(s.records.String(), `"action":"Cancel"`))
+}
+
+// TestInboundSaysWhatTheBusinessSaid: a reason may be a sentence, or an object of one of several shapes.
+func TestInboundSaysWhatTheBusinessSaid(t *testing.T) {
+	for _, test := range []struct {
+		reason             any
+		code, detail, path string
+	}{
+		{"We are closed.", "REFUSED", "We are closed.", ""},
+		{map[string]any{"code": "closed", "content": "We are closed.", "path": "$.buyer"}, "CLOSED", "We are closed.", "$.buyer"},
+		{map[string]any{"message": "We are closed."}, "REFUSED", "We are closed.", ""},
+		{map[string]any{"detail": "We are closed."}, "REFUSED", "We are closed.", ""},
+		{nil, "REFUSED", "The business refused the checkout.", ""},
+		{[]int{1}, "REFUSED", "The business refused the checkout.", ""},
+	} {
+		s := newSystem(t, func(st *stall, _ *ucp.InboundOptions) { st.refuse = func() any { return test.reason } })
+		r := s.ask("POST", "/checkout-sessions", onePen+"}")
+		require.Equal(t, http.StatusBadRequest, r.status)
+		require.Equal(t, test.code, r.code())
+		require.Equal(t, test.detail, r.detail())
+		if test.path != "" {
+			require.Contains(t, r.raw, test.path)
+		}
+		s.stop()
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -69,6 +71,10 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if rules == nil || business == nil {
 		return nil, errors.New("ucp: outbound: rules and a business are needed")
 	}
+	profile := cmp.Or(options.Profile, DefaultProfile)
+	if address, err := url.Parse(profile); err != nil || !address.IsAbs() || strings.ContainsAny(profile, "\"\r\n") {
+		return nil, fmt.Errorf("ucp: outbound: %q is no URL of a profile", profile)
+	}
 	text, name := options.Mapping, cmp.Or(options.MappingName, outboundMapping)
 	if text == nil {
 		var err error
@@ -93,7 +99,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	o.bridge, err = bridge.New(rules, exec, mapping, bridge.Options{
 		BaseURL: business.Endpoint,
 		Settings: map[string]any{
-			"profile":  cmp.Or(options.Profile, DefaultProfile),
+			"profile":  profile,
 			"currency": cmp.Or(options.Currency, "USD"),
 		},
 		Journal: options.Journal, Caller: caller, Patience: options.Patience,

@@ -19,7 +19,10 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 type commandLine struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 
-	Check checkCommand `cmd:"" help:"Report what is wrong with protocols."`
+	Check  checkCommand  `cmd:"" help:"Report what is wrong with protocols."`
+	Verify verifyCommand `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
+	Demo   demoCommand   `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
+	Buy    buyCommand    `cmd:"" help:"Buy at a remote UCP shop."`
 }
 
 // streams are where a command reads and writes. Answers go to out, everything else to err.

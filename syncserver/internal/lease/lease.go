@@ -193,10 +193,11 @@ func (w *Watch) Look(ctx context.Context) (ended bool, err error) {
 	defer w.mu.Unlock()
 	began := time.Now()
 	present := make(map[string]bool)
-	err = w.reader.LastOfEach(ctx, w.filter, func(m stream.Message) error {
+	// There is one message a subject.
+	err = w.reader.Read(ctx, w.filter, 1, func(m stream.Message) (bool, error) {
 		var form Form
 		if err := json.Unmarshal(m.Data, &form); err != nil {
-			return err
+			return false, err
 		}
 		present[m.Subject] = true
 		s := w.seen[m.Subject]
@@ -210,18 +211,18 @@ func (w *Watch) Look(ctx context.Context) (ended bool, err error) {
 			s.dead = form.Ended
 		}
 		if s.dead || began.Sub(s.since) <= w.patience() {
-			return nil
+			return true, nil
 		}
 		form.Ended = true
 		data, err := json.Marshal(form)
 		if err != nil {
-			return err
+			return false, err
 		}
 		// If it was renewed meanwhile this fails, and the lease goes on.
 		if _, err := stream.Put(ctx, w.conn, m.Subject, data, m.Sequence, w.timeout); err == nil {
 			s.dead, ended = true, true
 		}
-		return nil
+		return true, nil
 	})
 	if err != nil {
 		return ended, err

@@ -390,14 +390,14 @@ func (s *session) deliver(b *batch, e *wire.Entry) {
 func (s *session) sweep(ctx context.Context) error {
 	g := s.group
 	due := make(map[enactment.Key]bool)
-	err := g.host.positions.LastOfEach(ctx, g.host.Subjects.PositionsOf(g.identity), func(m stream.Message) error {
+	err := g.host.positions.Read(ctx, g.host.Subjects.PositionsOf(g.identity), 1, func(m stream.Message) (bool, error) {
 		r, err := recordOf(m)
 		if err != nil {
-			return err
+			return false, err
 		}
 		g.learn(r)
 		if _, has := s.owned[r.form.Key]; has {
-			return nil
+			return true, nil
 		}
 		switch {
 		case r.form.Feed == s.feed && r.form.Batch <= s.begun.number:
@@ -405,7 +405,7 @@ func (s *session) sweep(ctx context.Context) error {
 		case r.form.Feed == s.feed || g.dead(r.form.Feed):
 			due[r.form.Key] = true
 		}
-		return nil
+		return true, nil
 	})
 	s.due = slices.Sorted(maps.Keys(due))
 	return err

@@ -35,13 +35,11 @@ const (
 )
 
 type getRequest struct {
-	Sequence uint64   `json:"seq,omitempty"`
-	Next     string   `json:"next_by_subj,omitempty"`
-	Last     string   `json:"last_by_subj,omitempty"`
-	AllLast  []string `json:"multi_last,omitempty"`
-	UpTo     uint64   `json:"up_to_seq,omitempty"`
-	Batch    int      `json:"batch,omitempty"`
-	MaxBytes int      `json:"max_bytes,omitempty"`
+	Sequence uint64 `json:"seq,omitempty"`
+	Next     string `json:"next_by_subj,omitempty"`
+	Last     string `json:"last_by_subj,omitempty"`
+	Batch    int    `json:"batch,omitempty"`
+	MaxBytes int    `json:"max_bytes,omitempty"`
 }
 
 // Read reads the messages of a subject, wildcards and all, from a sequence on, until there are no more or visit says
@@ -61,23 +59,6 @@ func (r Reader) Read(ctx context.Context, subject string, from uint64, visit fun
 			return err
 		})
 		if err != nil || stopped || last == 0 || pending == 0 {
-			return err
-		}
-		from = last + 1
-	}
-}
-
-// LastOfEach reads the last message of every subject that matches.
-func (r Reader) LastOfEach(ctx context.Context, subject string, visit func(Message) error) error {
-	var from uint64
-	for {
-		request := getRequest{Sequence: from, AllLast: []string{subject}, Batch: batchMessages, MaxBytes: batchBytes}
-		var last, pending uint64
-		err := r.batch(ctx, request, func(m Message) error {
-			last, pending = m.Sequence, m.Pending
-			return visit(m)
-		})
-		if err != nil || last == 0 || pending == 0 {
 			return err
 		}
 		from = last + 1

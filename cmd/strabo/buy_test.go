@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/demoshop"
+)
+
+// lampShop opens the demo shop and gives its URL.
+func lampShop(t *testing.T) (string, *demoshop.Shop) {
+	t.Helper()
+	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
+	server, err := demoshop.Serve(shop, demoshop.ServeOptions{Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	return server.URL, shop
+}
+
+var pharos = []string{"--street", "1 Pharos Road", "--city", "Alexandria", "--region", "", "--postal-code", "21500", "--country", "EG"}
+
+func TestBuy(t *testing.T) {
+	for name, test := range map[string]struct {
+		arguments []string
+		code      int
+		out, err  string
+		orders    int
+	}{
+		"order": {
+			append([]string{"--item", "lantern-brass"}, pharos...), exitFine,
+			"Order L00001 placed, 55.80 EUR: https://lamps.example/orders/L00001\n", "", 1,
+		},
+		"two of two things, by courier": {
+			append([]string{"--item", "wick-cotton", "--item", "oil-lamp", "--quantity", "2", "--option", "courier"}, pharos...), exitFine,
+			"Order L00001 placed, 47.28 EUR: https://lamps.example/orders/L00001\n", "", 1,
+		},
+		"paid by name": {
+			append([]string{"--item", "oil-lamp", "--pay", "demo_pay:coins"}, pharos...), exitFine,
+			"Order L00001 placed, 17.10 EUR: https://lamps.example/orders/L00001\n", "", 1,
+		},
+		"declined": {
+			append([]string{"--item", "oil-lamp", "--pay", "demo_pay:no_coins"}, pharos...), exitNo,
+			"The shop declined: Insufficient funds. (INSUFFICIENT_FUNDS)\n", "", 0,
+		},
+		"refused": {
+			append([]string{"--item", "glass-spare"}, pharos...), exitNo,
+			"The shop refused: Insufficient stock of glass-spare: 1 wanted, 0 left. (OUT_OF_STOCK)\n", "", 0,
+		},
+		"no such option": {
+			append([]string{"--item", "oil-lamp", "--option", "drone"}, pharos...), exitNo,
+			"The shop refused: the shop does not offer the option drone (fulfillment_option_unavailable)\n", "", 0,
+		},
+		"too dear": {
+			append([]string{"--item", "lantern-brass", "--max", "5000"}, pharos...), exitNo,
+			"Cancelled: the total is 55.80 EUR.\n", "", 0,
+		},
+		"a customer that the shop knows": {
+			[]string{"--item", "oil-lamp", "--buyer", "grace@lighthouse.example"},
+			exitFine,
+			"Order L00001 placed, 17.10 EUR: https://lamps.example/orders/L00001\n", "", 1,
+		},
+		"nowhere to deliver": {
+			[]string{"--item", "oil-lamp"},
+			exitNo,
+			"The shop refused: the shop has no destination for the buyer, and none was given (destination_required)\n", "", 0,
+		},
+		"nothing delivered": {
+			[]string{"--item", "oil-lamp", "--no-delivery"},
+			exitNo,
+			"The shop refused: Fulfillment address and option must be selected before completion. (missing)\n", "", 0,
+		},
+		"no number":   {append([]string{"--item", "oil-lamp", "--quantity", "0"}, pharos...), exitWrongUse, "", "strabo: --quantity is 0", 0},
+		"half a pay":  {append([]string{"--item", "oil-lamp", "--pay", "demo_pay"}, pharos...), exitWrongUse, "", "strabo: --pay must be HANDLER:TOKEN", 0},
+		"what to buy": {nil, exitWrongUse, "", "--item", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url, shop := lampShop(t)
+			code, out, err := runStrabo("", append([]string{"buy", "--business", url, "--currency", "EUR"}, test.arguments...)...)
+			require.Equal(t, test.code, code, out+err)
+			require.Equal(t, test.out, out)
+			require.Contains(t, err, test.err)
+			require.Equal(t, test.orders, shop.Orders())
+		})
+	}
+}
+
+func TestBuyJSON(t *testing.T) {
+	url, _ := lampShop(t)
+	code, out, err := runStrabo("", append([]string{"buy", "--business", url, "--item", "oil-lamp", "--json"}, pharos...)...)
+	require.Zero(t, code, err)
+	for line := range strings.Lines(out) {
+		require.Regexp(t, `^\{"kind":"(happened|completed|call)",`, line)
+	}
+	require.Contains(t, out, `"action":"Completed"`)
+	require.NotContains(t, out, `"last_digits":"0000"`)
+}
+
+func TestBuyWhereThereIsNoShop(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	for _, url := range []string{server.URL, "lamps", "http://127.0.0.1:0"} {
+		code, out, err := runStrabo("", "buy", "--business", url, "--item", "oil-lamp")
+		require.Equal(t, exitWrongUse, code)
+		require.Empty(t, out)
+		require.Contains(t, err, "there is no shop to buy at")
+	}
+}
+
+// TestBuyWithoutAnAnswer: the shop takes the payment, if it takes it, without a word.
+func TestBuyWithoutAnAnswer(t *testing.T) {
+	var url string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/.well-known/ucp" {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"ucp": {"version": "2026-01-11", "services": {"dev.ucp.shopping": {"rest": {"endpoint": %q}}},
+		  "capabilities": [{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11"}]}, "payment": {"handlers": [{"id": "h"}]}}`, url)
+	}))
+	defer server.Close()
+	url = server.URL
+	code, out, err := runStrabo("", "buy", "--business", url, "--item", "oil-lamp", "--timeout", "300ms")
+	require.Equal(t, exitNo, code, err)
+	require.Empty(t, out)
+	require.Contains(t, err, "nobody can tell whether there is an order")
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/demoshop"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+type demoCommand struct {
+	JSON   bool `name:"json" help:"Print records and calls, one JSON object a line."`
+	Cancel bool `help:"Cancel instead of paying." xor:"story"`
+	Race   bool `help:"Pay and cancel at the same time, again and again." xor:"story"`
+	Rounds int  `default:"20" help:"How often to race."`
+}
+
+// Help is shown by strabo demo --help.
+func (demoCommand) Help() string {
+	return `Opens a small shop on a free port of this machine and buys a lantern there. The shop is a Business agent ` +
+		`behind a bridge that turns HTTP requests into attempts; the shopper is a Platform agent behind a bridge that ` +
+		`turns observations into HTTP requests (UCP 2026-01-11). Each side has an engine of its own, which decides.
+
+Printed is what both engines decided and, between them, the calls. With --json these are records of the engines ` +
+		`(kind happened, refused or completed) and of the bridge (kind call: the enactment, the action that the call ` +
+		`answers, step, method, url, status, outcome known, open or unknown, and the bodies). Secrets are hidden.
+
+Exit status: 0 if the story came out as it should, 1 if it did not, 2 if it could not be told.`
+}
+
+func (demoCommand) examples() string {
+	return `  strabo demo                      Buy a lantern.
+  strabo demo --cancel             Ask for one, look at the bill, and cancel.
+  strabo demo --race --rounds 50   Let a payment and a cancellation race: one of them wins, each time.
+  strabo demo --json | jq -r 'select(.kind == "call") | [.method, .url, .status] | @tsv'
+`
+}
+
+// The sides of the demo, as the timeline names them.
+const (
+	platformSide = "platform"
+	shopSide     = "shop"
+)
+
+// demoTime is how long the demo may take before it has failed.
+const demoTime = time.Minute
+
+// lantern is what the demo buys.
+var lantern = shopper.Wish{
+	LineItems: []any{
+		map[string]any{"item": map[string]any{"id": "lantern-brass"}, "quantity": 1},
+		map[string]any{"item": map[string]any{"id": "wick-cotton"}, "quantity": 2},
+	},
+	Buyer: map[string]any{"full_name": "Grace Keeper", "email": "grace@lighthouse.example"},
+	Fulfillment: map[string]any{
+		"destination": map[string]any{"street_address": "1 Pharos Road", "address_locality": "Alexandria", "address_country": "EG"},
+		"option":      "cheapest",
+	},
+}
+
+// Run opens the shop, buys there, and tells how it went.
+func (c *demoCommand) Run(s *streams) (err error) {
+	if c.Rounds < 1 {
+		return fmt.Errorf("--rounds is %d: at least 1 is needed", c.Rounds)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), demoTime)
+	defer cancel()
+	told := new(story.Story)
+	goods := demoshop.Goods()
+	if c.Race {
+		for i := range goods { // Nothing is to run out while they race.
+			goods[i].Stock += int64(2 * c.Rounds)
+		}
+	}
+	shop := demoshop.New(goods, demoshop.Delivery(), demoshop.Customers())
+	logger := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	server, err := demoshop.Serve(shop, demoshop.ServeOptions{Recorder: told.Recorder(shopSide), Logger: logger})
+	if err != nil {
+		return err
+	}
+	endings, err := c.act(ctx, server.URL, told, logger)
+	if closing := server.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = told.WriteJSON(s.out)
+	} else {
+		err = c.tell(s.out, server.URL, told, endings)
+	}
+	if err == nil && !c.cameOut(endings, shop, told) {
+		fmt.Fprintln(s.err, "strabo: the story did not come out as it should")
+		err = errNo
+	}
+	return err
+}
+
+// act buys at the shop, once or as often as there are rounds.
+func (c *demoCommand) act(ctx context.Context, url string, told *story.Story, logger *slog.Logger) ([]shopper.Ending, error) {
+	business, err := ucp.Discover(ctx, nil, url)
+	if err != nil {
+		return nil, err
+	}
+	at, err := counter.Open(business, counter.Options{
+		Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Call: told.Call, Logger: logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	rounds := 1
+	if c.Race {
+		rounds = c.Rounds
+	}
+	var endings []shopper.Ending
+	for range rounds {
+		var ending shopper.Ending
+		if ending, err = at.Buy(ctx, lantern); err != nil {
+			break
+		}
+		endings = append(endings, ending)
+	}
+	if closing := at.Close(); err == nil {
+		err = closing
+	}
+	return endings, err
+}
+
+func (c *demoCommand) decide(shopper.Bill) shopper.Decision {
+	coins := map[string]any{"handler_id": demoshop.HandlerID, "token": demoshop.Tokens()[0], "brand": "Drachma", "last_digits": "0000"}
+	switch {
+	case c.Cancel:
+		return shopper.Decision{Cancel: true}
+	case c.Race:
+		return shopper.Decision{Pay: coins, Cancel: true}
+	default:
+		return shopper.Decision{Pay: coins}
+	}
+}
+
+// tell prints the story for a person.
+func (c *demoCommand) tell(w io.Writer, url string, told *story.Story, endings []shopper.Ending) error {
+	if c.Race {
+		return tellRace(w, told, endings)
+	}
+	if _, err := fmt.Fprintf(w, "A shop at %s, and a shopper who has never heard of HTTP.\n\n", url); err != nil {
+		return err
+	}
+	if err := told.WriteText(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", describeEnding(endings[0]))
+	return err
+}
+
+// tally counts how the checkouts ended: by the last thing the shopper heard, and across all enactments of both sides
+// those that have two ends.
+func tally(endings []shopper.Ending, told *story.Story) (paid, cancelled, neither, both int) {
+	for _, ending := range endings {
+		switch ending.Action {
+		case "Completed":
+			paid++
+		case "Cancelled":
+			cancelled++
+		default:
+			neither++
+		}
+	}
+	for _, side := range []string{platformSide, shopSide} {
+		ends := make(map[enactment.Key]int)
+		for _, r := range told.Records(side) {
+			if r.Kind == enactment.Happened && (r.Action == "Completed" || r.Action == "Cancelled") {
+				ends[r.Enactment]++
+			}
+		}
+		for _, count := range ends {
+			both += count - 1
+		}
+	}
+	return paid, cancelled, neither, both
+}
+
+// cameOut tells whether the story is the one that was asked for, on both sides and in the shop's books.
+func (c *demoCommand) cameOut(endings []shopper.Ending, shop *demoshop.Shop, told *story.Story) bool {
+	paid, cancelled, neither, both := tally(endings, told)
+	switch {
+	case shop.Orders() != paid || neither != 0 || both != 0:
+		return false
+	case c.Race:
+		return paid+cancelled == c.Rounds
+	case c.Cancel:
+		return paid == 0 && cancelled == 1
+	default:
+		return paid == 1 && cancelled == 0
+	}
+}
+
+// tellRace prints a line for each round, and the count.
+func tellRace(w io.Writer, told *story.Story, endings []shopper.Ending) error {
+	type round struct{ attempts []string }
+	var order []enactment.Key
+	rounds := make(map[enactment.Key]*round)
+	for _, r := range told.Records(platformSide) {
+		if rounds[r.Enactment] == nil {
+			rounds[r.Enactment] = new(round)
+			order = append(order, r.Enactment)
+		}
+		if r.Action != "Complete" && r.Action != "Cancel" {
+			continue
+		}
+		attempt := r.Action + " accepted"
+		if r.Kind == enactment.Refused {
+			attempt = fmt.Sprintf("%s refused (%s)", r.Action, r.Reason.Code)
+		}
+		rounds[r.Enactment].attempts = append(rounds[r.Enactment].attempts, attempt)
+	}
+	for i, ending := range endings {
+		attempts := ""
+		if i < len(order) {
+			for _, attempt := range rounds[order[i]].attempts {
+				attempts += attempt + ", "
+			}
+		}
+		if _, err := fmt.Fprintf(w, "round %2d: %sthe shop answered %s\n", i+1, attempts, ending.Action); err != nil {
+			return err
+		}
+	}
+	paid, cancelled, neither, both := tally(endings, told)
+	_, err := fmt.Fprintf(w, "\n%d rounds: %d paid, %d cancelled, %d neither, %d both\n", len(endings), paid, cancelled, neither, both)
+	return err
+}

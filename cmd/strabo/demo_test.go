@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update-demo", false, "write the expected timelines anew")
+
+// varying are the parts of a timeline that are another each time.
+var varying = []struct {
+	pattern     *regexp.Regexp
+	replacement string
+}{
+	{regexp.MustCompile(`(?m)^ *\d+ ms`), "TIME"},
+	{regexp.MustCompile(`[0-9a-f]{8}~`), "ID~"},
+	{regexp.MustCompile(`(~\.\d+\.)[0-9a-f]{8}`), "${1}ID"},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "HOST"},
+}
+
+func requireTimeline(t *testing.T, name, got string) {
+	t.Helper()
+	for _, v := range varying {
+		got = v.pattern.ReplaceAllString(got, v.replacement)
+	}
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(string(want), got))
+}
+
+func TestDemo(t *testing.T) {
+	for file, arguments := range map[string][]string{
+		"demo.golden":        {"demo"},
+		"demo-cancel.golden": {"demo", "--cancel"},
+	} {
+		code, stdout, stderr := runStrabo("", arguments...)
+		require.Zero(t, code, stderr)
+		require.Empty(t, stderr)
+		requireTimeline(t, file, stdout)
+	}
+}
+
+func TestDemoRace(t *testing.T) {
+	code, stdout, stderr := runStrabo("", "demo", "--race", "--rounds", "15")
+	require.Zero(t, code, stdout+stderr)
+	require.Regexp(t, `(?m)^15 rounds: \d+ paid, \d+ cancelled, 0 neither, 0 both$`, stdout)
+	paid := regexp.MustCompile(`(?m)^round +\d+: Complete accepted, (?:Cancel accepted, )?the shop answered (?:Completed|Cancelled)$`)
+	cancelled := regexp.MustCompile(`(?m)^round +\d+: Cancel accepted, Complete refused \(blocked\), the shop answered Cancelled$`)
+	require.Len(t, append(paid.FindAllString(stdout, -1), cancelled.FindAllString(stdout, -1)...), 15, stdout)
+}
+
+// TestDemoJSON holds every line against what architecture says of records, and the shopper's coins against all of it.
+func TestDemoJSON(t *testing.T) {
+	code, stdout, stderr := runStrabo("", "demo", "--json")
+	require.Zero(t, code, stderr)
+	kinds := make(map[string]int)
+	last := ""
+	for line := range strings.Lines(stdout) {
+		decoder := json.NewDecoder(strings.NewReader(line))
+		decoder.DisallowUnknownFields()
+		var record struct {
+			Kind, Protocol, Hash, Action, Role, Party, Attempt, At string
+			Enactment                                              map[string]any
+			Sequence                                               int
+			Values                                                 map[string]any
+			Hidden                                                 []string
+			Reason                                                 any
+			// Of calls.
+			Step, Method, URL, Key, Outcome, Error, Request, Response string
+			Query                                                     bool
+			Status, MS, Send                                          int
+		}
+		require.NoError(t, decoder.Decode(&record), line)
+		kinds[record.Kind]++
+		require.Contains(t, record.Enactment, "cid")
+		require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, record.At)
+		require.LessOrEqual(t, last, record.At)
+		last = record.At
+		if record.Action == "Complete" && record.Kind == "happened" {
+			require.Equal(t, []string{"payment"}, record.Hidden)
+		}
+		if record.Kind == "call" {
+			require.Equal(t, "known", record.Outcome)
+			require.NotContains(t, record.Request, "Drachma")
+		}
+		require.NotContains(t, line, "Drachma")
+	}
+	require.Equal(t, map[string]int{"happened": 16, "completed": 4, "call": 5}, kinds)
+}
+
+func TestDemoWrongUse(t *testing.T) {
+	for _, arguments := range [][]string{
+		{"demo", "--cancel", "--race"}, {"demo", "--rounds", "0"}, {"demo", "extra"},
+	} {
+		code, stdout, stderr := runStrabo("", arguments...)
+		require.Equal(t, exitWrongUse, code, arguments)
+		require.Empty(t, stdout)
+		require.NotEmpty(t, stderr)
+	}
+}

@@ -1,0 +1,118 @@
+package demoshop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/protocols"
+	"github.com/strabo-engine/strabo/syncserver"
+)
+
+// Server is a shop that remote platforms can buy from: the Business agent and the inbound bridge on an executor of
+// their own, and an HTTP server in front.
+type Server struct {
+	// URL is where the shop is.
+	URL string
+
+	local  *syncserver.Local
+	http   *http.Server
+	stop   context.CancelFunc
+	errors chan error // one from each of the three that run
+}
+
+// ServeOptions configures a [Server]. Every field may be left out.
+type ServeOptions struct {
+	// Address is where to listen; by default a free port of the loopback interface.
+	Address string
+	// Recorder is told of what happens in the shop's engine; see [syncserver.WithRecorder].
+	Recorder func(enactment.Record)
+	// Logger is slog.Default() if nil.
+	Logger *slog.Logger
+	// Batch has attempts finalised in batches of this time; 0: immediately.
+	Batch time.Duration
+}
+
+// shutdownTimeout is how long requests that are under way may take when the server is closed.
+const shutdownTimeout = 5 * time.Second
+
+// Serve opens the shop for business; close the server when it is needed no more.
+func Serve(shop *Shop, options ServeOptions) (*Server, error) {
+	rules, err := protocols.Load("simple-ucp",
+		enactment.WithParties("Business", "lamp-shop"), enactment.WithParties("Platform", "inbound-bridge"))
+	if err != nil {
+		return nil, fmt.Errorf("demo shop: %w", err)
+	}
+	if options.Address == "" {
+		options.Address = "127.0.0.1:0"
+	}
+	if options.Logger == nil {
+		options.Logger = slog.Default()
+	}
+	executorOptions := []syncserver.Option{syncserver.WithBatch(options.Batch, 0)}
+	if options.Recorder != nil {
+		executorOptions = append(executorOptions, syncserver.WithRecorder(options.Recorder))
+	}
+	s := &Server{local: syncserver.NewLocal(rules, executorOptions...), errors: make(chan error, 3)}
+	if err := s.open(shop, rules, options); err != nil {
+		s.local.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) open(shop *Shop, rules *enactment.Rules, options ServeOptions) error {
+	agent, err := shop.Agent(rules, s.local, adapter.WithLogger(options.Logger))
+	if err != nil {
+		return err
+	}
+	inbound, err := ucp.NewInbound(rules, s.local, ucp.InboundOptions{
+		Storefront: shop, PaymentHandlers: PaymentHandlers(), Logger: options.Logger,
+		Links: []ucp.Link{{Type: "terms_of_service", URL: "https://lamps.example/terms"}},
+	})
+	if err != nil {
+		return fmt.Errorf("demo shop: %w", err)
+	}
+	listener, err := net.Listen("tcp", options.Address)
+	if err != nil {
+		return fmt.Errorf("demo shop: %w", err)
+	}
+	s.URL = "http://" + listener.Addr().String()
+	s.http = &http.Server{
+		Handler: inbound, ReadHeaderTimeout: shutdownTimeout,
+		ErrorLog: slog.NewLogLogger(options.Logger.Handler(), slog.LevelWarn),
+	}
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
+	go func() { s.errors <- agent.Run(ctx) }()
+	go func() { s.errors <- inbound.Run(ctx) }()
+	go func() {
+		err := s.http.Serve(listener)
+		if errors.Is(err, http.ErrServerClosed) {
+			err = nil
+		}
+		s.errors <- err
+	}()
+	return nil
+}
+
+// Close lets the requests that are under way end, for 5 seconds at most, and closes the shop. It returns what kept any
+// part of the shop from running, if anything did.
+func (s *Server) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	s.stop()
+	for range cap(s.errors) {
+		err = errors.Join(err, <-s.errors)
+	}
+	s.local.Close()
+	return err
+}

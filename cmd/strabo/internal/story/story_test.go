@@ -1,0 +1,92 @@
+package story_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// told is a story of everything that can be told, taken in out of order.
+func told() *story.Story {
+	begin := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	at := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
+	key := enactment.Key(`{"cid":"c1"}`)
+	values := func(of map[string]any) enactment.Values {
+		v, err := enactment.ValuesOf(of)
+		if err != nil {
+			panic(err)
+		}
+		return v
+	}
+	s := new(story.Story)
+	platform, shop := s.Recorder("platform"), s.Recorder("shop")
+	s.Call(bridge.Call{
+		Enactment: key, Action: "Create", Step: "create", Method: "POST", URL: "http://shop.example/checkout-sessions", Key: "k",
+		Outcome: bridge.Unknown, Error: "connection \x1b[31mreset", At: at(2), Duration: 7 * time.Millisecond,
+	})
+	platform(enactment.Record{
+		Kind: enactment.Happened, Protocol: "P", Hash: "h", Enactment: key, Sequence: 1, Action: "Create", Role: "Platform", At: at(0),
+		Values: values(map[string]any{
+			"cid": "c1", "note": nil, "buyer": "ada\u202e", "line_items": []any{map[string]any{"item": map[string]any{"id": "lamp"}, "quantity": 2}},
+		}),
+	})
+	s.Call(bridge.Call{
+		Enactment: key, Action: "Create", Step: "create", Send: 2, Method: "POST", URL: "http://shop.example/checkout-sessions?x=1", Key: "k",
+		Status: 201, Outcome: bridge.Known, Request: "{}", Response: `{"id":"<1>"}`, At: at(10), Duration: time.Millisecond,
+	})
+	shop(enactment.Record{
+		Kind: enactment.Happened, Protocol: "P", Hash: "h", Enactment: `{"cid":"9f72326a-168f-4b2b-b123-8fe5024c748f.1"}`, Sequence: 1,
+		Action: "Created", Role: "Business", Party: "lamps", At: at(11), Hidden: []string{"payment"},
+		Values: values(map[string]any{"totals": []any{map[string]any{"type": "total", "amount": 5}}, "long": strings.Repeat("x", 100)}),
+	})
+	platform(enactment.Record{
+		Kind: enactment.Refused, Protocol: "P", Hash: "h", Enactment: key, Sequence: 2, Action: "Cancel", Role: "Platform", At: at(20),
+		Reason: &enactment.Rejection{Code: enactment.Blocked, By: "Complete", Detail: "no"},
+	})
+	platform(enactment.Record{Kind: enactment.Completed, Protocol: "P", Hash: "h", Enactment: key, Sequence: 3, At: at(21)})
+	return s
+}
+
+func TestWriteText(t *testing.T) {
+	var text strings.Builder
+	require.NoError(t, told().WriteText(&text))
+	require.Empty(t, cmp.Diff(strings.TrimPrefix(`
+    0 ms  platform  Platform         [c1]  Create  buyer="ada`+"\ufffd"+`"  line_items=2 x lamp
+    2 ms     HTTP   POST /checkout-sessions  no answer: connection `+"\ufffd"+`[31mreset
+   10 ms     HTTP   POST /checkout-sessions?x=1  201
+   11 ms  shop      lamps            [9f72326a~.1]  Created  long="`+strings.Repeat("x", 55)+`...  payment=(secret)  totals=(total 5)
+   20 ms  platform  Platform         [c1]  Cancel refused, blocked: no
+   21 ms  platform                   [c1]  complete
+`, "\n"), text.String()))
+
+	text.Reset()
+	require.NoError(t, new(story.Story).WriteText(&text))
+	require.Empty(t, text.String())
+}
+
+func TestWriteJSON(t *testing.T) {
+	var lines strings.Builder
+	require.NoError(t, told().WriteJSON(&lines))
+	all := strings.Split(strings.TrimSpace(lines.String()), "\n")
+	require.Len(t, all, 6)
+	require.Equal(t, `{"kind":"call","enactment":{"cid":"c1"},"action":"Create","step":"create","send":2,"method":"POST",`+
+		`"url":"http://shop.example/checkout-sessions?x=1","key":"k","status":201,"outcome":"known","request":"{}",`+
+		`"response":"{\"id\":\"<1>\"}","ms":1,"at":"2026-11-30T12:00:00.010Z"}`, all[2])
+	require.Equal(t, `{"kind":"refused","protocol":"P","hash":"h","enactment":{"cid":"c1"},"sequence":2,"action":"Cancel",`+
+		`"role":"Platform","reason":{"code":"blocked","by":"Complete","detail":"no"},"at":"2026-11-30T12:00:00.020Z"}`, all[4])
+	require.Equal(t, lines.String(), func() string {
+		var again strings.Builder
+		s := told()
+		require.NoError(t, s.WriteText(new(strings.Builder)))
+		require.NoError(t, s.WriteJSON(&again))
+		return again.String()
+	}(), "to be told in one way changes nothing for the other")
+	require.Len(t, told().Records("platform"), 3)
+}

@@ -1,0 +1,154 @@
+package story
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// widest is how many characters of a value are shown.
+const widest = 56
+
+// identifier matches a UUID, of which a timeline shows the beginning.
+var identifier = regexp.MustCompile(`([0-9a-f]{8})-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}`)
+
+// WriteText writes the story as a timeline, one event a line: milliseconds since it began, which side's engine decided,
+// who did what in which enactment, and what was bound by it that was not said before. Calls stand between the sides.
+func (s *Story) WriteText(w io.Writer) error {
+	events := s.sorted()
+	known := make(map[string]bool)
+	for _, e := range events {
+		line := ""
+		switch {
+		case e.call != nil:
+			line = callText(e)
+		case e.record.Kind == enactment.Completed:
+			line = fmt.Sprintf("%-9s %-15s  %s  complete", e.side, "", keyText(e.record.Enactment))
+		default:
+			line = recordText(e, known)
+		}
+		line = identifier.ReplaceAllString(line, "$1~")
+		if _, err := fmt.Fprintf(w, "%5d ms  %s\n", e.at.Sub(events[0].at)/time.Millisecond, line); err != nil {
+			return fmt.Errorf("cannot print the story: %w", err)
+		}
+	}
+	return nil
+}
+
+func callText(e event) string {
+	path := e.call.URL
+	if u, err := url.Parse(path); err == nil {
+		path = u.RequestURI()
+	}
+	came := fmt.Sprint(e.call.Status)
+	if e.call.Status == 0 {
+		came = "no answer: " + Printable(e.call.Error)
+	}
+	return fmt.Sprintf("   HTTP   %s %s  %s", e.call.Method, path, came)
+}
+
+func recordText(e event, known map[string]bool) string {
+	r := e.record
+	who := r.Role
+	if r.Party != "" {
+		who = r.Party
+	}
+	text := fmt.Sprintf("%-9s %-15s  %s  %s", e.side, who, keyText(r.Enactment), r.Action)
+	if r.Kind == enactment.Refused {
+		return text + " refused, " + Printable(r.Reason.Error())
+	}
+	keys := r.Enactment.Values()
+	for _, name := range sortedNames(r) {
+		value, shown := r.Values[name]
+		said := e.side + " " + name + " " + value.String()
+		if !shown {
+			said = e.side + " " + name + " of " + string(r.Enactment)
+		}
+		if _, isKey := keys[name]; isKey || known[said] || shown && value.String() == "null" {
+			continue
+		}
+		known[said] = true
+		if shown {
+			text += "  " + name + "=" + valueText(value)
+		} else {
+			text += "  " + name + "=(secret)"
+		}
+	}
+	return text
+}
+
+// keyText writes which enactment it is: the values of its key.
+func keyText(key enactment.Key) string {
+	var values []string
+	for _, value := range key.Values() {
+		values = append(values, valueText(value))
+	}
+	slices.Sort(values)
+	return strings.ReplaceAll("["+strings.Join(values, " ")+"]", `"`, "")
+}
+
+// valueText writes a value for a person: goods and bills in words, everything else as JSON, shortened.
+func valueText(value enactment.Value) string {
+	var goods []struct {
+		Item     struct{ ID string }
+		Quantity int64
+	}
+	if value.Decode(&goods) == nil && len(goods) > 0 && goods[0].Item.ID != "" {
+		var words []string
+		for _, g := range goods {
+			words = append(words, fmt.Sprintf("%d x %s", g.Quantity, Printable(g.Item.ID)))
+		}
+		return strings.Join(words, ", ")
+	}
+	var bill []struct {
+		Type   string
+		Amount json.Number
+	}
+	if value.Decode(&bill) == nil && len(bill) > 0 && bill[0].Type != "" && bill[0].Amount != "" {
+		var words []string
+		for _, b := range bill {
+			words = append(words, Printable(b.Type)+" "+string(b.Amount))
+		}
+		return "(" + strings.Join(words, ", ") + ")"
+	}
+	text := Printable(value.String())
+	if utf8.RuneCountInString(text) > widest {
+		text = string([]rune(text)[:widest]) + "..."
+	}
+	return text
+}
+
+// Printable gives text that somebody else wrote without what a terminal would obey.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
+}
+
+// sortedNames lists the values of a record, shown and hidden, in the order of the alphabet.
+func sortedNames(r *enactment.Record) []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for name := range r.Values {
+			if !yield(name) {
+				return
+			}
+		}
+		for _, name := range r.Hidden {
+			if !yield(name) {
+				return
+			}
+		}
+	})
+}

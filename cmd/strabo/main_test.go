@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// runStrabo runs the program in this process.
+func runStrabo(in string, arguments ...string) (code int, out, err string) {
+	var stdout, stderr bytes.Buffer
+	code = run(arguments, strings.NewReader(in), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+// TestEveryCommandHasExamples also checks that help ends with them and is no failure.
+func TestEveryCommandHasExamples(t *testing.T) {
+	commands := reflect.TypeFor[commandLine]()
+	for field := range commands.NumField() {
+		tag := commands.Field(field).Tag
+		if _, ok := tag.Lookup("cmd"); !ok {
+			continue
+		}
+		name := strings.ToLower(commands.Field(field).Name)
+		t.Run(name, func(t *testing.T) {
+			command, ok := reflect.New(commands.Field(field).Type).Interface().(interface{ examples() string })
+			require.True(t, ok, "no examples")
+			code, out, err := runStrabo("", name, "--help")
+			require.Zero(t, code)
+			require.Empty(t, err)
+			require.True(t, strings.HasSuffix(out, "\nExamples:\n"+command.examples()), out)
+			require.Contains(t, command.examples(), "  strabo "+name)
+		})
+	}
+}
+
+func TestInputFails(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	code := run([]string{"check", "-"}, iotest.ErrReader(errors.New("the line is dead")), &stdout, &stderr)
+	require.Equal(t, exitWrongUse, code)
+	require.Empty(t, stdout.String())
+	require.Equal(t, "strabo: cannot read standard input: the line is dead\n", stderr.String())
+}
+
+func TestOutputFails(t *testing.T) {
+	for _, arguments := range [][]string{{"check", "-"}, {"check", "--json", "-"}} {
+		var stderr bytes.Buffer
+		out := writerFunc(func([]byte) (int, error) { return 0, errors.New("the disk is full") })
+		require.Equal(t, exitWrongUse, run(arguments, strings.NewReader("x"), out, &stderr))
+		require.Equal(t, "strabo: cannot print the answer: the disk is full\n", stderr.String())
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
+
+func TestCommandPanicsAreNotHidden(t *testing.T) {
+	require.PanicsWithValue(t, "broken", func() {
+		out := writerFunc(func([]byte) (int, error) { panic("broken") })
+		run([]string{"check", "-"}, strings.NewReader("x"), out, out)
+	})
+}

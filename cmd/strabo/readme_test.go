@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/langshaw"
+	"github.com/strabo-engine/strabo/protocols"
+	"github.com/strabo-engine/strabo/syncserver"
+)
+
+func sell(ctx context.Context, rules *enactment.Rules, executor adapter.Executor) error {
+	seller, err := adapter.New(rules, "Seller", executor)
+	if err != nil {
+		return err
+	}
+	seller.OnEnabled("Quote", func(ctx context.Context, f *adapter.FeasibleAction) error {
+		f.Bind("price", 20)
+		return f.Attempt(ctx).Err(ctx)
+	})
+	seller.OnEnabled("Instruct", func(ctx context.Context, f *adapter.FeasibleAction) error {
+		fmt.Println("ship", f.Known["item"], "to", f.Known["address"])
+		f.Bind("fee", 3)
+		return f.Attempt(ctx).Err(ctx)
+	})
+	return seller.Run(ctx)
+}
+
+// The agent of the README sells to a buyer who takes whatever is quoted.
+func Example_sell() {
+	rules, err := protocols.Load("purchase")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	local := syncserver.NewLocal(rules)
+	defer local.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	sold := make(chan error)
+	go func() { sold <- sell(ctx, rules, local) }()
+	buyer, err := adapter.New(rules, "Buyer", local)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	buyer.OnEnabled("Accept", func(ctx context.Context, f *adapter.FeasibleAction) error {
+		f.Bind("address", "12 Harbour Street")
+		f.Bind("payment", "paper")
+		return f.Attempt(ctx).Err(ctx)
+	})
+	buyer.OnObservation("Instruct", func(context.Context, adapter.Observation) error {
+		cancel()
+		return nil
+	})
+	buyer.Attempt(ctx, "RFQ", adapter.Values{"ID": 1, "item": "fig"})
+	if err := errors.Join(buyer.Run(ctx), <-sold); err != nil {
+		fmt.Println(err)
+	}
+	// Output: ship "fig" to "12 Harbour Street"
+}
+
+func readme(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// fenced gives the blocks of the README in one language.
+func fenced(text, language string) []string {
+	var blocks []string
+	for _, found := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(text, -1) {
+		blocks = append(blocks, found[1])
+	}
+	return blocks
+}
+
+func TestAgentOfTheReadmeIsTheOneTested(t *testing.T) {
+	source, err := os.ReadFile("readme_test.go")
+	require.NoError(t, err)
+	for _, block := range fenced(readme(t), "go") {
+		require.Contains(t, string(source), block)
+	}
+}
+
+// command is a line of a console block with what it is said to print.
+type command struct{ line, output string }
+
+func commands(block string) []command {
+	var all []command
+	for line := range strings.Lines(block) {
+		if text, ok := strings.CutPrefix(line, "$ "); ok {
+			all = append(all, command{line: strings.TrimSpace(text)})
+		} else if len(all) > 0 {
+			all[len(all)-1].output += line
+		}
+	}
+	return all
+}
+
+// words splits a command line as a shell does that knows of single quotes only.
+func words(line string) []string {
+	var all []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}
+
+// Every command of the README is run, and prints what stands below it, if anything does. The commands of strabo run in
+// this process; go test is what runs this, so it is enough that the CI script runs the very same line.
+func TestCommandsOfTheReadme(t *testing.T) {
+	blocks := fenced(readme(t), "console")
+	t.Chdir(filepath.Join("..", ".."))
+	ci, err := os.ReadFile(filepath.Join(".ci", "run"))
+	require.NoError(t, err)
+	count := 0
+	for _, block := range blocks {
+		for _, c := range commands(block) {
+			count++
+			arguments, ok := strings.CutPrefix(c.line, "go run ./cmd/strabo ")
+			if !ok {
+				require.Contains(t, string(ci), " "+c.line+"\n")
+				continue
+			}
+			t.Run(c.line, func(t *testing.T) {
+				output, fails := strings.CutSuffix(c.output, "exit status 1\n")
+				want := exitFine
+				if fails {
+					want = exitNo
+				}
+				var out, failures bytes.Buffer
+				require.Equal(t, want, run(words(arguments), strings.NewReader(""), &out, &failures), failures.String())
+				if output != "" {
+					require.Equal(t, output, out.String())
+				}
+			})
+		}
+	}
+	require.Positive(t, count)
+}
+
+// The protocols of the README are the files that it names before them.
+func TestProtocolsOfTheReadme(t *testing.T) {
+	text := readme(t)
+	for _, block := range fenced(text, "langshaw") {
+		before, _, _ := strings.Cut(text, block)
+		names := regexp.MustCompile(`docs/tutorial/[a-z0-9-]+\.lsh`).FindAllString(before, -1)
+		require.NotEmpty(t, names)
+		file, err := os.ReadFile(filepath.Join("..", "..", names[len(names)-1]))
+		require.NoError(t, err)
+		require.Equal(t, string(file), block)
+	}
+}
+
+// The protocols in the documents have nothing wrong with them.
+func TestProtocolsOfTheDocuments(t *testing.T) {
+	documents, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	require.NoError(t, err)
+	count := 0
+	for _, document := range documents {
+		text, err := os.ReadFile(document)
+		require.NoError(t, err)
+		for _, block := range fenced(string(text), "langshaw") {
+			count++
+			_, diagnostics := langshaw.Parse([]byte(block))
+			require.Empty(t, diagnostics, document)
+		}
+	}
+	require.Positive(t, count)
+}
+
+// Whatever the README points to is there.
+func TestLinksOfTheReadme(t *testing.T) {
+	for _, found := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(readme(t), -1) {
+		_, err := os.Stat(filepath.Join("..", "..", found[1]))
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/strabo-engine/strabo/langshaw"
+	"github.com/strabo-engine/strabo/langshaw/verify"
+)
+
+type verifyCommand struct {
+	JSON      bool     `name:"json" help:"Print one JSON object for each file, on a line."`
+	Query     []string `name:"query" sep:"none" help:"A question about the order of actions; may be given several times." placeholder:"QUESTION"`
+	Finalize  string   `name:"finalize" enum:"batch,immediate" default:"batch" help:"How attempts are finalised: batch or immediate."`
+	Keys      int      `name:"keys" default:"1" help:"How many values of each key outside the root key to tell apart."`
+	MaxStates int      `name:"max-states" default:"1000000" help:"Give up on what takes more states: it is then unknown."`
+	Files     []string `arg:"" name:"file" help:"Protocol files; - is standard input."`
+}
+
+// Help is shown by strabo verify --help.
+func (verifyCommand) Help() string {
+	return `Decides for each file whether the protocol is live (nobody is ever stuck before the enactment is complete) and safe ` +
+		`(no two roles can ever do at once what excludes each other), which actions are dead, which race, and what is asked ` +
+		`with --query. An answer of no comes with a witness: who did what, in which order. Entries that are faulty are ` +
+		`left out, and said so.
+
+Questions, with actions for A, B and C:
+
+  never A                  never A before B         always A before B
+  never A and B            never A after B          never A between B and C
+
+and possible in place of never.
+
+Exit status: 0 when all is proved, 1 when the text has errors, something is not so or is unknown, 2 for wrong use.`
+}
+
+func (verifyCommand) examples() string {
+	return `  strabo verify purchase.lsh                                   Live? Safe?
+  strabo verify --query 'always Created before Complete' \
+      simple-ucp.lsh                                           One question more.
+  strabo verify --finalize immediate purchase.lsh              Attempts are decided one by one.
+  strabo verify --json protocols/*.lsh                         For a program.
+`
+}
+
+// Run verifies the files in the order given. A file that cannot be read does not keep the others from being verified.
+func (c *verifyCommand) Run(s *streams) error {
+	if c.Keys < 1 || c.MaxStates < 1 {
+		return fmt.Errorf("--keys and --max-states must be at least 1")
+	}
+	options := verify.Options{MaxStates: c.MaxStates, Immediate: c.Finalize == "immediate", Keys: c.Keys}
+	for _, text := range c.Query {
+		query, err := verify.ParseQuery(text)
+		if err != nil {
+			return err
+		}
+		options.Queries = append(options.Queries, query)
+	}
+	var result error
+	for _, file := range c.Files {
+		name, text, err := readProtocol(s, file)
+		if err != nil {
+			fmt.Fprintf(s.err, "strabo: %v\n", err)
+			result = errSaid
+			continue
+		}
+		protocol, diagnostics := langshaw.Parse(text)
+		report := verify.Verify(protocol, options)
+		if err := c.print(s, name, text, protocol, diagnostics, report); err != nil {
+			return fmt.Errorf("cannot print the answer: %w", err)
+		}
+		if (diagnostics.HasErrors() || !report.Proved()) && result == nil {
+			result = errNo
+		}
+	}
+	return result
+}
+
+func (c *verifyCommand) print(s *streams, name string, text []byte, p *langshaw.Protocol, diagnostics langshaw.Diagnostics, report verify.Report) error {
+	faults := 0
+	for _, d := range diagnostics {
+		if d.Severity == langshaw.Error {
+			faults++
+		}
+	}
+	if c.JSON {
+		return report.WriteJSON(s.out, name, p, faults)
+	}
+	all := append(diagnostics, report.Diagnostics(p)...)
+	slices.SortStableFunc(all, func(a, b langshaw.Diagnostic) int { return a.Start.Offset - b.Start.Offset })
+	if err := langshaw.WriteText(s.out, name, text, all); err != nil {
+		return err
+	}
+	if faults > 0 {
+		fmt.Fprintf(s.out, "%s: has errors; what follows is about the protocol without the faulty entries\n", name)
+	}
+	return report.WriteText(s.out, p)
+}

@@ -1,0 +1,23 @@
+package syncserver
+
+// LogCount is how many enactments are held in memory, those without a log included.
+func (l *Local) LogCount() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.logs)
+}
+
+// MemberCount is how many enactments are held for the feeds.
+func (l *Local) MemberCount() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	count := 0
+	for _, parties := range l.groups {
+		for _, g := range parties {
+			g.mu.Lock()
+			count += len(g.members)
+			g.mu.Unlock()
+		}
+	}
+	return count
+}

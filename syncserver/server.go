@@ -221,7 +221,7 @@ func (s *Server) sequence() error {
 		return err
 	}
 	s.election, err = sequencer.Stand(sequencer.ElectionConfig{
-		Config: config, Journal: s.journal, Span: c.Window, Count: c.WindowCount, Retention: c.Retention,
+		Config: config, Journal: s.journal, Span: c.Window, Count: windowCount(c), Retention: c.Retention,
 		Lease: min(c.Lease, sequencerLease),
 	})
 	return err
@@ -338,4 +338,12 @@ func (s *Server) Ready(ctx context.Context) error {
 		return errors.New("syncserver: not connected to NATS")
 	}
 	return s.journal.Reachable(ctx)
+}
+
+// windowCount is how many attempts close a window.
+func windowCount(c ServerConfig) int {
+	if c.WindowCount <= 0 || c.WindowCount > MostInWindow {
+		return MostInWindow
+	}
+	return c.WindowCount
 }

@@ -154,14 +154,14 @@ func (j *Journal) append(ctx context.Context, e *Enactment, entry *wire.Entry) (
 	msg := nats.NewMsg(j.Subjects.Log(e.key))
 	msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{fmt.Sprint(e.last)}
 	if len(entry.Finalisation.Instances) == 0 {
-		msg.Header[jetstream.MsgTTLHeader] = []string{ttl(j.Retention)}
+		msg.Header[jetstream.MsgTTLHeader] = []string{TTL(j.Retention)}
 	}
 	msg.Data = j.Codec.AppendEntry(make([]byte, 0, 512), entry)
 	return stream.Publish(ctx, j.Conn, msg, j.Timeout)
 }
 
-// ttl is a time to live as JetStream takes it: whole seconds, at least one.
-func ttl(d time.Duration) string {
+// TTL is a time to live as JetStream takes it: whole seconds, at least one.
+func TTL(d time.Duration) string {
 	return fmt.Sprintf("%ds", max(1, int64((d+time.Second-1)/time.Second)))
 }
 

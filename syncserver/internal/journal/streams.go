@@ -96,17 +96,9 @@ func open(ctx context.Context, js jetstream.JetStream, l Layout, config jetstrea
 	}
 	config.Metadata = map[string]string{metadataHash: hash, metadataProtocol: l.Rules.Protocol().Name()}
 	for {
-		existing, err := js.Stream(ctx, config.Name)
-		if err == nil {
-			if has := existing.CachedInfo().Config.Metadata; has[metadataHash] != hash {
-				return &MismatchError{
-					Stream: config.Name, Protocol: has[metadataProtocol], Hash: has[metadataHash], Want: hash,
-				}
-			}
-			return nil
-		}
+		err := Check(ctx, js, config.Name, l.Rules)
 		if !errors.Is(err, jetstream.ErrStreamNotFound) {
-			return fmt.Errorf("journal: look for stream %s: %w", config.Name, err)
+			return err
 		}
 		_, err = js.CreateStream(ctx, config)
 		switch {
@@ -117,4 +109,17 @@ func open(ctx context.Context, js jetstream.JetStream, l Layout, config jetstrea
 			return fmt.Errorf("journal: create stream %s: %w", config.Name, err)
 		}
 	}
+}
+
+// Check checks that a stream is there and belongs to the rules. The error is a [*MismatchError] if it does not, and
+// jetstream.ErrStreamNotFound if there is none.
+func Check(ctx context.Context, js jetstream.JetStream, name string, rules *enactment.Rules) error {
+	existing, err := js.Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("look for stream %s: %w", name, err)
+	}
+	if has := existing.CachedInfo().Config.Metadata; has[metadataHash] != rules.Hash() {
+		return &MismatchError{Stream: name, Protocol: has[metadataProtocol], Hash: has[metadataHash], Want: rules.Hash()}
+	}
+	return nil
 }

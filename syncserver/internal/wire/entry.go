@@ -86,6 +86,8 @@ type Codec struct {
 	Rules *enactment.Rules
 	// Sealer is for the values that are secret; it may be nil where there are none.
 	Sealer Sealer
+	// Open has secrets written as they are.
+	Open bool
 }
 
 // AppendEntry encodes an entry.
@@ -157,7 +159,7 @@ func (c Codec) appendStored(to []byte, key enactment.Key, i *enactment.Instance,
 	var secret []byte
 	first := true
 	for name, value := range i.Values() {
-		if c.Rules.Secret(name) {
+		if c.Rules.Secret(name) && !c.Open {
 			secret = appendValue(secret, len(secret) == 0, name, value)
 			continue
 		}

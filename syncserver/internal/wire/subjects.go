@@ -129,6 +129,19 @@ func (s Subjects) IdentityOf(subject string) (enactment.Identity, error) {
 	if len(tokens) < 5 || tokens[0] != root || tokens[1] != s.system {
 		return enactment.Identity{}, fmt.Errorf("wire: %q names no identity of the system", subject)
 	}
+	return identityOf(tokens)
+}
+
+// IdentityIn gives the identity in a subject of Attempt, Join, Observe or Position of any system.
+func IdentityIn(subject string) (enactment.Identity, error) {
+	tokens := strings.Split(subject, ".")
+	if len(tokens) < 5 || tokens[0] != root {
+		return enactment.Identity{}, fmt.Errorf("wire: %q names no identity", subject)
+	}
+	return identityOf(tokens)
+}
+
+func identityOf(tokens []string) (enactment.Identity, error) {
 	role, err := ParseToken(tokens[3])
 	if err != nil {
 		return enactment.Identity{}, err

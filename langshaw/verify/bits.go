@@ -31,6 +31,18 @@ func (s set) addAll(t set) {
 	}
 }
 
+// take adds what is in both t and among, and appends what was not there before to the list.
+func (s set) take(t, among set, fresh []int) []int {
+	for i, word := range t {
+		word &= among[i] &^ s[i]
+		s[i] |= word
+		for ; word != 0; word &= word - 1 {
+			fresh = append(fresh, i*64+bits.TrailingZeros64(word))
+		}
+	}
+	return fresh
+}
+
 func (s set) clone() set { return append(set(nil), s...) }
 
 func (s set) empty() bool {

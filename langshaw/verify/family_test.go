@@ -96,7 +96,7 @@ func (f family) protocol(t testing.TB, n int) *langshaw.Protocol {
 func TestFamilies(t *testing.T) {
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
-			r := verify.Verify(f.protocol(t, f.n), verify.Options{})
+			r := verify.Verify(t.Context(), f.protocol(t, f.n), verify.Options{})
 			require.True(t, r.Exhaustive)
 			require.Equal(t, f.live, r.Live)
 			require.Equal(t, f.safe, r.Safe)
@@ -112,7 +112,7 @@ func BenchmarkFamilies(b *testing.B) {
 			p := f.protocol(b, f.n)
 			b.ReportAllocs()
 			for b.Loop() {
-				verify.Verify(p, verify.Options{})
+				verify.Verify(b.Context(), p, verify.Options{})
 			}
 		})
 	}

@@ -23,10 +23,15 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 type commandLine struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 
-	Check  checkCommand  `cmd:"" help:"Report what is wrong with protocols."`
-	Verify verifyCommand `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
-	Demo   demoCommand   `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
-	Buy    buyCommand    `cmd:"" help:"Buy at a remote UCP shop."`
+	Check      checkCommand      `cmd:"" help:"Report what is wrong with protocols."`
+	Verify     verifyCommand     `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
+	Demo       demoCommand       `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
+	Buy        buyCommand        `cmd:"" help:"Buy at a remote UCP shop."`
+	Serve      serveCommand      `cmd:"" help:"Coordinate the agents of protocols."`
+	Enactments enactmentsCommand `cmd:"" help:"See what is going on in a system, and check its log."`
+	Backup     backupCommand     `cmd:"" help:"Write a system's log to a file."`
+	Restore    restoreCommand    `cmd:"" help:"Make a system from a backup."`
+	NatsConfig natsConfigCommand `cmd:"" name:"nats-config" help:"Write the NATS accounts of a system."`
 }
 
 // streams are where a command reads and writes. Answers go to out, everything else to err.

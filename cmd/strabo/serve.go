@@ -8,10 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -92,10 +89,8 @@ func (c *serveCommand) systems() ([]served, error) {
 	return systems, nil
 }
 
-// Run serves until the context ends or the process is told to stop.
+// Run serves until the context ends, as it does when the process is told to stop.
 func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	log := slog.New(slog.NewJSONHandler(s.err, nil))
 	systems, err := c.systems()
 	if err != nil {
@@ -123,8 +118,10 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 	defer store.close()
 	var servers []*syncserver.Server
 	defer func() { err = errors.Join(err, drain(servers)) }()
+	starting, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
 	for _, system := range systems {
-		server, err := syncserver.NewServer(ctx, store.conn, system.rules, c.config(system, store.keys, log))
+		server, err := syncserver.NewServer(starting, store.conn, system.rules, c.config(system, store.keys, log))
 		if err != nil {
 			return fmt.Errorf("%s: %w", system.name, err)
 		}
@@ -189,6 +186,9 @@ func (c *serveCommand) accounts(system served) (string, []nats.Option, error) {
 	text, err := setup.Plain()
 	return text, []nats.Option{engine}, err
 }
+
+// startTime is how long it may take until the streams are there.
+const startTime = 30 * time.Second
 
 // drainTime is how long a server may take to decide what it has taken in.
 const drainTime = 20 * time.Second

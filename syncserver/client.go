@@ -58,6 +58,7 @@ type Client struct {
 	rules    *enactment.Rules
 	config   ClientConfig
 	conn     *nats.Conn
+	server   *Server // in the same process; nil if it is asked over the connection
 	subjects wire.Subjects
 	codec    wire.Codec
 	log      *slog.Logger
@@ -86,6 +87,18 @@ func NewClient(conn *nats.Conn, rules *enactment.Rules, config ClientConfig) (*C
 	return c, nil
 }
 
+// Client makes an executor for agents in the server's own process: what they ask does not go through NATS. Such agents
+// may be anybody.
+func (s *Server) Client(config ClientConfig) *Client {
+	config.System = s.config.System
+	c, err := NewClient(s.conn, s.rules, config)
+	if err != nil {
+		panic(err) // the server has the same system
+	}
+	c.server = s
+	return c
+}
+
 // Close ends the executor: what waits returns [adapter.ErrClosed], and feeds that are open give their enactments back.
 // It returns when no goroutine of the executor is left.
 func (c *Client) Close() {
@@ -104,6 +117,9 @@ func (c *Client) Attempt(ctx context.Context, attempt enactment.Attempt) (enactm
 	case <-ctx.Done():
 		return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, context.Cause(ctx))
 	}
+	if c.server != nil {
+		return c.until(ctx, &attempt, func() (enactment.Outcome, error) { return c.server.attemptHere(ctx, attempt) })
+	}
 	data := wire.AppendRequest(make([]byte, 0, 256), c.rules.Hash(), &attempt)
 	if limit := c.conn.MaxPayload(); limit > 0 && int64(len(data)) > limit {
 		return refused(&enactment.Rejection{
@@ -111,8 +127,13 @@ func (c *Client) Attempt(ctx context.Context, attempt enactment.Attempt) (enactm
 		}), nil
 	}
 	subject := c.subjects.Attempt(attempt.Identity)
+	return c.until(ctx, &attempt, func() (enactment.Outcome, error) { return c.try(ctx, subject, data) })
+}
+
+// until tries again and again until there is an answer, or no hope of one.
+func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func() (enactment.Outcome, error)) (enactment.Outcome, error) {
 	for wait := c.config.FirstWait; ; wait = min(2*wait, c.config.LongestWait) {
-		outcome, err := c.try(ctx, subject, data)
+		outcome, err := try()
 		if err == nil {
 			return outcome, nil
 		}
@@ -147,6 +168,13 @@ func (c *Client) bound(ctx context.Context) (context.Context, func()) {
 func (c *Client) request(ctx context.Context, subject string, data []byte, limit time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	if c.server != nil {
+		answer, err := c.server.feedHere(ctx, subject, data)
+		if err != nil {
+			return failure(err).Encode(), nil
+		}
+		return answer, nil
+	}
 	msg, err := c.conn.RequestWithContext(ctx, subject, data)
 	if err != nil {
 		return nil, err

@@ -27,6 +27,16 @@ func TestConformance(t *testing.T) {
 	t.Run("one server", func(t *testing.T) {
 		conformance.Run(t, natsSystem(1, syncserver.ServerConfig{}), false)
 	})
+	t.Run("one process", func(t *testing.T) {
+		conformance.Run(t, func(t *testing.T, rules *enactment.Rules) func() adapter.Executor {
+			server := serve(t, store(t, embedded.Options{}), rules, syncserver.ServerConfig{})
+			return func() adapter.Executor {
+				c := server.Client(syncserver.ClientConfig{Logger: quiet()})
+				t.Cleanup(c.Close)
+				return c
+			}
+		}, false)
+	})
 	t.Run("three servers", func(t *testing.T) {
 		conformance.Run(t, natsSystem(3, syncserver.ServerConfig{}), false)
 	})

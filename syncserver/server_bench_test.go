@@ -140,14 +140,28 @@ func compare(b *testing.B, reference, ours func(n int) time.Duration) {
 // BenchmarkImmediate prints the rate next to that of raw publishing in the same run.
 func BenchmarkImmediate(b *testing.B) {
 	rules := Rules(b, Purchase)
-	for _, observers := range []int{0, 2} {
-		b.Run(fmt.Sprintf("64 at once/%d observers", observers), func(b *testing.B) {
+	for _, test := range []struct {
+		name      string
+		here      bool
+		observers int
+	}{
+		{"in process", true, 0}, {"in process, two observers", true, 2}, {"over NATS", false, 0}, {"over NATS, two observers", false, 2},
+	} {
+		b.Run(test.name, func(b *testing.B) {
 			s := store(b, embedded.Options{})
-			serve(b, s, rules, syncserver.ServerConfig{})
-			e := client(b, connect(b, s), rules)
+			server := serve(b, s, rules, syncserver.ServerConfig{})
+			executor := func() adapter.Executor {
+				if !test.here {
+					return client(b, connect(b, s), rules)
+				}
+				c := server.Client(syncserver.ClientConfig{Logger: quiet()})
+				b.Cleanup(c.Close)
+				return c
+			}
+			e := executor()
 			var seen atomic.Int64
-			for _, as := range []enactment.Identity{Buyer, Seller}[:observers] {
-				defer drainAll(b, client(b, connect(b, s), rules), as, &seen)()
+			for _, as := range []enactment.Identity{Buyer, Seller}[:test.observers] {
+				defer drainAll(b, executor(), as, &seen)()
 			}
 			total := int64(0)
 			b.ResetTimer()
@@ -155,7 +169,7 @@ func BenchmarkImmediate(b *testing.B) {
 				began := time.Now()
 				made := purchases(b, e, 64, n)
 				total += made
-				for seen.Load() < total*int64(observers) {
+				for seen.Load() < total*int64(test.observers) {
 					time.Sleep(100 * time.Microsecond)
 				}
 				return time.Since(began) / time.Duration(made)

@@ -36,16 +36,41 @@ func (s *Server) takeAttempt(r micro.Request) {
 	go func() {
 		defer s.working.Done()
 		defer func() { <-s.places }()
-		began := time.Now()
-		outcome, err := s.attempt(s.ctx, subject, data)
+		outcome, err := s.measured(func() (enactment.Outcome, error) { return s.attempt(s.ctx, subject, data) })
 		if err != nil {
-			s.metrics.failed(began)
 			s.answer(reply, failure(err).Encode())
 			return
 		}
-		s.metrics.decided(outcome.Rejection, began)
 		s.answer(reply, wire.AppendAnswer(make([]byte, 0, 256), &outcome))
 	}()
+}
+
+// measured counts what an attempt came to.
+func (s *Server) measured(attempt func() (enactment.Outcome, error)) (enactment.Outcome, error) {
+	began := time.Now()
+	outcome, err := attempt()
+	if err != nil {
+		s.metrics.failed(began)
+	} else {
+		s.metrics.decided(outcome.Rejection, began)
+	}
+	return outcome, err
+}
+
+// attemptHere decides an attempt of an agent in the server's own process.
+func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactment.Outcome, error) {
+	if !s.enter() {
+		return enactment.Outcome{}, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}
+	}
+	defer s.working.Done()
+	select {
+	case s.places <- struct{}{}:
+	case <-ctx.Done():
+		return enactment.Outcome{}, context.Cause(ctx)
+	}
+	defer func() { <-s.places }()
+	// What was begun is brought to an end, as it would be if the agent were elsewhere.
+	return s.measured(func() (enactment.Outcome, error) { return s.admit(context.WithoutCancel(ctx), a) })
 }
 
 // answerable tells whether a reply subject is one of a waiting request. Any other could aim the answer at somebody
@@ -91,6 +116,11 @@ func (s *Server) attempt(ctx context.Context, subject string, data []byte) (enac
 	}
 	a := request.Attempt
 	a.Identity = id
+	return s.admit(ctx, a)
+}
+
+// admit decides an attempt of which the identity is known.
+func (s *Server) admit(ctx context.Context, a enactment.Attempt) (enactment.Outcome, error) {
 	now := time.Now()
 	if a.At.Sub(now) > s.config.ClockTolerance {
 		return enactment.Outcome{}, &wire.Error{

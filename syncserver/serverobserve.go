@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go/micro"
 
@@ -82,4 +83,18 @@ func (s *Server) observe(ctx context.Context, id enactment.Identity, r *wire.Fee
 	default:
 		return nil, &wire.Error{Reason: wire.BadRequest, Detail: fmt.Sprintf("no such operation: %q", r.Operation)}
 	}
+}
+
+// feedHere serves what a feed in the server's own process asks.
+func (s *Server) feedHere(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	if !s.enter() {
+		return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the server stops"}
+	}
+	defer s.working.Done()
+	return s.feedRequest(subject, data, func(_ context.Context, id enactment.Identity, r *wire.FeedRequest) ([]byte, error) {
+		if strings.HasSuffix(subject, "."+s.name) {
+			return s.observe(ctx, id, r)
+		}
+		return s.join(ctx, id, r)
+	})
 }

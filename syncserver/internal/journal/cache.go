@@ -57,7 +57,8 @@ func (c *cache) release(e *Enactment) {
 	e.use.cost = cost
 	e.use.place = c.unused.PushFront(e)
 	c.cost += cost
-	for c.cost > c.bound && c.unused.Len() > 0 {
+	// The one used last stays, however large: it would be read again for each attempt.
+	for c.cost > c.bound && c.unused.Len() > 1 {
 		oldest := c.unused.Remove(c.unused.Back()).(*Enactment)
 		oldest.use.place = nil
 		c.cost -= oldest.use.cost

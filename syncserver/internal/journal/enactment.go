@@ -221,11 +221,13 @@ func (e *Enactment) reset() {
 func (j *Journal) catchUp(ctx context.Context, e *Enactment) error {
 	ctx, cancel := context.WithTimeout(ctx, j.Timeout)
 	defer cancel()
-	if e.last == 0 {
-		j.restore(ctx, e)
-	}
 	known := e.last
-	if err := j.fold(ctx, e); err != nil {
+	long, err := j.fold(ctx, e, known == 0 && j.SnapshotEvery > 0)
+	if long && err == nil {
+		j.restore(ctx, e)
+		_, err = j.fold(ctx, e, false)
+	}
+	if err != nil {
 		return err
 	}
 	if e.last == known {
@@ -246,8 +248,14 @@ func (j *Journal) catchUp(ctx context.Context, e *Enactment) error {
 	return nil
 }
 
-func (j *Journal) fold(ctx context.Context, e *Enactment) error {
-	return j.reader.Read(ctx, j.Subjects.Log(e.key), e.last+1, func(m stream.Message) (bool, error) {
+// fold reads what follows on what is known. If the log turns out to be long and that may be said, it stops at once.
+func (j *Journal) fold(ctx context.Context, e *Enactment, mayBeLong bool) (long bool, err error) {
+	err = j.reader.Read(ctx, j.Subjects.Log(e.key), e.last+1, func(m stream.Message) (bool, error) {
+		if mayBeLong && m.Pending >= uint64(j.SnapshotEvery) {
+			long = true
+			return false, nil
+		}
+		mayBeLong = false
 		entry, err := j.Codec.DecodeEntry(m.Data)
 		if err != nil {
 			return false, fmt.Errorf("%w: message %d: %w", ErrDamaged, m.Sequence, err)
@@ -258,6 +266,7 @@ func (j *Journal) fold(ctx context.Context, e *Enactment) error {
 		e.apply(m.Sequence, entry)
 		return true, nil
 	})
+	return long, err
 }
 
 // fits checks that an entry may follow on what is known.

@@ -29,6 +29,7 @@ type session struct {
 	position uint64
 	number   uint64
 	sent     []byte
+	answered time.Time // when there was last something to deliver
 	// owned has, for each enactment of the feed's, up to where in the stream it was delivered.
 	owned map[enactment.Key]uint64
 	// begun is where the session started: what the feed had before was delivered up to there.
@@ -102,6 +103,7 @@ const (
 	mostDeliveries = 512
 	mostItems      = 1024
 	longestWait    = 30 * time.Second
+	busy           = time.Millisecond
 )
 
 // pull makes the next batch, or gives the last one again if it did not arrive.
@@ -116,6 +118,12 @@ func (s *session) pull(ctx context.Context, r *wire.FeedRequest) ([]byte, error)
 	}
 	wait, cancel := context.WithTimeout(ctx, min(max(r.Wait, 0), longestWait))
 	defer cancel()
+	// Where much happens it pays to wait a moment for more of it; where little happens nobody waits.
+	if time.Since(s.answered) < busy {
+		if _, err := stream.Pause(wait, busy); err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+	}
 	b := &batch{session: s, most: min(max(r.Most, 1), mostDeliveries), last: make(map[enactment.Key]int)}
 	for {
 		more, err := s.fill(ctx, b)
@@ -134,6 +142,9 @@ func (s *session) pull(ctx context.Context, r *wire.FeedRequest) ([]byte, error)
 		case <-s.group.host.ctx.Done():
 			return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the server stops"}
 		}
+	}
+	if len(b.deliveries) > 0 {
+		s.answered = time.Now()
 	}
 	s.number++
 	s.sent = b.encode(s.number, s.position)

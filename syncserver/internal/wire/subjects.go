@@ -49,6 +49,11 @@ func (s Subjects) Snapshot(key enactment.Key, piece int) string {
 	return s.under("snapshot", Token(string(key)), fmt.Sprint(piece))
 }
 
+// SnapshotsOf matches the pieces of an enactment's snapshot.
+func (s Subjects) SnapshotsOf(key enactment.Key) string {
+	return s.under("snapshot", Token(string(key)), "*")
+}
+
 // PositionStream holds who has which enactment, and how far it is handled.
 func (s Subjects) PositionStream() string { return "STRABO_" + s.system + "_POSITIONS" }
 

@@ -31,6 +31,7 @@ type commandLine struct {
 	Enactments enactmentsCommand `cmd:"" help:"See what is going on in a system, and check its log."`
 	Backup     backupCommand     `cmd:"" help:"Write a system's log to a file."`
 	Restore    restoreCommand    `cmd:"" help:"Make a system from a backup."`
+	Bench      benchCommand      `cmd:"" help:"Measure how many attempts a second are decided."`
 	NatsConfig natsConfigCommand `cmd:"" name:"nats-config" help:"Write the NATS accounts of a system."`
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -176,4 +177,85 @@ func BenchmarkImmediate(b *testing.B) {
 			})
 		})
 	}
+}
+
+// pages has as many attempts as said made in one enactment, so many at once.
+func pages(b *testing.B, e adapter.Executor, book string, from, count, atOnce int) time.Duration {
+	b.Helper()
+	began := time.Now()
+	var writers sync.WaitGroup
+	var next atomic.Int64
+	for range atOnce {
+		writers.Go(func() {
+			for n := int(next.Add(1)) - 1; n < count; n = int(next.Add(1)) - 1 {
+				page := fmt.Sprint(from + n)
+				outcome, err := e.Attempt(context.Background(), enactment.Attempt{
+					ID: book + page, Identity: enactment.Identity{Role: "Writer"}, Action: "Write", Values: enactment.Values{
+						"Book": enactment.MustValue(book), "Page": enactment.MustValue(page), "text": enactment.MustValue("once upon a time"),
+					},
+				})
+				if err != nil || outcome.Rejection != nil {
+					b.Error(err, outcome.Err())
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	return time.Since(began) / time.Duration(count)
+}
+
+// BenchmarkHotEnactment compares batch finalisation with immediate on one enactment that 64 agents write to.
+func BenchmarkHotEnactment(b *testing.B) {
+	rules := Rules(b, Notes)
+	for _, sync := range []bool{false, true} {
+		b.Run(fmt.Sprintf("fsync=%t", sync), func(b *testing.B) {
+			s := store(b, embedded.Options{SyncAlways: sync})
+			executor := func(config syncserver.ServerConfig) adapter.Executor {
+				config.Cache = 1 << 20
+				c := serve(b, s, rules, config).Client(syncserver.ClientConfig{Logger: quiet()})
+				b.Cleanup(c.Close)
+				return c
+			}
+			immediate := executor(syncserver.ServerConfig{System: "immediate"})
+			batch := executor(syncserver.ServerConfig{System: "batch", Window: 5 * time.Millisecond, WindowCount: 64})
+			at := [2]int{}
+			run := func(which int, e adapter.Executor) func(int) time.Duration {
+				return func(n int) time.Duration {
+					at[which] += n
+					return pages(b, e, "b", at[which]-n, n, 64)
+				}
+			}
+			pages(b, batch, "warm", 0, 64, 64) // until a sequencer is elected
+			b.ResetTimer()
+			compare(b, run(0, immediate), run(1, batch))
+		})
+	}
+}
+
+// BenchmarkAlone compares one agent in one enactment at a time with a bare request and a bare publish.
+func BenchmarkAlone(b *testing.B) {
+	rules := Rules(b, Purchase)
+	s := store(b, embedded.Options{})
+	serve(b, s, rules, syncserver.ServerConfig{})
+	e := client(b, connect(b, s), rules)
+	echo := connect(b, s)
+	_, err := echo.Subscribe("echo", func(m *nats.Msg) { _ = m.Respond(m.Data) })
+	require.NoError(b, err)
+	require.NoError(b, echo.Flush())
+	conn := connect(b, s)
+	b.ResetTimer()
+	compare(b, func(n int) time.Duration {
+		began := time.Now()
+		for range n {
+			if _, err := conn.Request("echo", make([]byte, 256), time.Second); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return time.Since(began)/time.Duration(n) + raw(b, s, 1, n)
+	}, func(n int) time.Duration {
+		began := time.Now()
+		made := purchases(b, e, 1, n)
+		return time.Since(began) / time.Duration(made)
+	})
 }

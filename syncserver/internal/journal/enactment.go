@@ -28,6 +28,7 @@ type Enactment struct {
 	loaded         bool // the log was read, be it empty
 	doubt          bool // the log may be longer
 	saved          uint64
+	swept          int // how many answers there were when old ones were last dropped
 
 	use usage
 }
@@ -94,6 +95,7 @@ type draft struct {
 
 // draft judges a window. Of copies the first is judged, and the others get its answer.
 func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time, retention time.Duration) draft {
+	e.sweep(now, retention)
 	d := draft{outcomes: make([]enactment.Outcome, len(window))}
 	fresh := make([]enactment.Attempt, 0, len(window))
 	place := make([]int, 0, len(window))
@@ -143,6 +145,17 @@ func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time
 		}
 	}
 	return d
+}
+
+// sweep drops refusals that need not be kept any more, whenever the answers have doubled.
+func (e *Enactment) sweep(now time.Time, retention time.Duration) {
+	if len(e.given) < 2*e.swept+1024 {
+		return
+	}
+	maps.DeleteFunc(e.given, func(_ attemptName, a answer) bool {
+		return a.outcome.Rejection != nil && now.Sub(a.at) >= retention
+	})
+	e.swept = len(e.given)
 }
 
 // firstOf finds an earlier attempt of the window under the same name, -1 if there is none.
@@ -214,7 +227,7 @@ func (e *Enactment) reset() {
 	*e.state = *e.rules.NewState(e.key)
 	e.last, e.happened, e.decided, e.saved, e.seats = 0, 0, 0, 0, nil
 	e.given = make(map[attemptName]answer)
-	e.loaded = false
+	e.swept, e.loaded = 0, false
 }
 
 // catchUp reads what is behind the last message that is known.

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -152,7 +153,7 @@ func (j *Journal) take(key enactment.Key) (e *Enactment, done func()) {
 // append writes an entry behind what is known of the enactment.
 func (j *Journal) append(ctx context.Context, e *Enactment, entry *wire.Entry) (uint64, error) {
 	msg := nats.NewMsg(j.Subjects.Log(e.key))
-	msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{fmt.Sprint(e.last)}
+	msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(e.last, 10)}
 	if len(entry.Finalisation.Instances) == 0 {
 		msg.Header[jetstream.MsgTTLHeader] = []string{TTL(j.Retention)}
 	}

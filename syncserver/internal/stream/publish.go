@@ -3,6 +3,7 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,6 +77,16 @@ func Publish(ctx context.Context, conn *nats.Conn, msg *nats.Msg, timeout time.D
 }
 
 func acknowledged(reply []byte) (uint64, error) {
+	// The common case is read without ado: {"stream":"NAME","seq":7}.
+	if _, rest, ok := bytes.Cut(reply, []byte(`"seq":`)); ok && !bytes.Contains(reply, []byte(`"error"`)) {
+		digits := 0
+		for digits < len(rest) && '0' <= rest[digits] && rest[digits] <= '9' {
+			digits++
+		}
+		if sequence, err := strconv.ParseUint(string(rest[:digits]), 10, 64); err == nil {
+			return sequence, nil
+		}
+	}
 	var ack acknowledgement
 	if err := json.Unmarshal(reply, &ack); err != nil {
 		return 0, fmt.Errorf("%w: not an acknowledgement: %w", ErrUnavailable, err)

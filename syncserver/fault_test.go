@@ -102,7 +102,7 @@ func kills(t *testing.T) int {
 		require.NoError(t, err)
 		return n
 	}
-	return 6
+	return 4
 }
 
 // TestKilledServers kills the process that holds server and store in the middle of a storm of attempts, again and again.

@@ -22,16 +22,30 @@ type cutter struct {
 	bare bool
 }
 
+// newCutter makes a cutter that has taken the name of the protocol.
+func newCutter(text []byte, found *report) *cutter {
+	c := &cutter{scanner: newScanner(string(text)), reader: newReader(found)}
+	c.reader.draft.name = c.scanner.title()
+	return c
+}
+
 // run cuts until the end of the text, or until there is more to say than can be said.
 func (c *cutter) run() {
+	if c.runOpen() {
+		c.flush()
+	}
+}
+
+// runOpen is run, but leaves the last entry open. It tells whether it got to the end of the text.
+func (c *cutter) runOpen() bool {
 	for !c.reader.report.isFull() {
 		t := c.scanner.next()
 		if t.kind == endOfText {
-			c.flush()
-			return
+			return true
 		}
 		c.take(t)
 	}
+	return false
 }
 
 func (c *cutter) take(t token) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// errLimit stops a search that has seen as many states as it may.
+// errLimit stops a search that has seen as many states as it may, or that is no longer wanted.
 var errLimit = errors.New("verify: limit on states reached")
 
 // explorer walks over the states of a problem. A state is the set of events done; how they were ordered is forgotten.
@@ -13,6 +13,8 @@ type explorer struct {
 	*problem
 	immediate bool
 	limit     int
+	// stop is closed once the answer is no longer wanted.
+	stop <-chan struct{}
 	// states counts the states visited, over all searches.
 	states int
 	// rivals remembers dominations.
@@ -40,10 +42,20 @@ func newExplorer(q *problem, immediate bool, limit int) *explorer {
 
 func (x *explorer) visit() error {
 	x.states++
-	if x.states > x.limit {
+	if x.states > x.limit || x.stopped() {
 		return errLimit
 	}
 	return nil
+}
+
+// stopped tells whether the answer is no longer wanted.
+func (x *explorer) stopped() bool {
+	select {
+	case <-x.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // view is a state with what follows from it.

@@ -27,6 +27,8 @@ type Options struct {
 	Keys int
 	// Queries are answered in order.
 	Queries []Query
+	// Done, once closed, ends the work soon, as the limit on states does; nil never does.
+	Done <-chan struct{}
 }
 
 // Verdict is yes, no, or unknown because the limit was met.
@@ -76,6 +78,8 @@ type Report struct {
 	LiveWitness [][]string
 	// Stuck says, in lines indented by what they explain, what that state waits for and why it can no longer come.
 	Stuck []string
+	// Unmet are the conjuncts of `what` that the state does not satisfy.
+	Unmet []*langshaw.Conjunct
 	// SafeWitness leads to a state in which the two actions of Pair, which exclude each other and are of different
 	// roles, are both enabled while neither dominates the other, when Safe is No.
 	SafeWitness [][]string
@@ -99,6 +103,7 @@ func Verify(p *langshaw.Protocol, options Options) Report {
 		options.MaxStates = DefaultMaxStates
 	}
 	x := newExplorer(newProblem(p, max(options.Keys, 1)), options.Immediate, options.MaxStates)
+	x.stop = options.Done
 	r := Report{Exhaustive: true, Repeated: repeated(p)}
 	x.decideLive(&r)
 	x.decideSafe(&r)
@@ -127,7 +132,8 @@ func (x *explorer) decideLive(r *Report) {
 		r.Live = No
 		steps = x.shortest(steps, func(v *view) bool { return v.enabled.empty() && !x.isComplete(v.done) })
 		r.LiveWitness = x.names(steps)
-		r.Stuck = x.stuckReasons(x.follow(steps).done)
+		done := x.follow(steps).done
+		r.Stuck, r.Unmet = x.stuckReasons(done), x.unmetConjuncts(done)
 	default:
 		r.Live = Yes
 	}

@@ -8,8 +8,8 @@ import (
 // OccurrenceKind says what a name stands for.
 type OccurrenceKind string
 
-// The kinds of names. Attributes and actions share one space of names, roles have their own; so ActionName and
-// AttributeName of one name are never in one text.
+// The kinds of names. Attributes and actions share one space of names, so that a name is one of the two everywhere in a
+// text; roles have a space of their own.
 const (
 	// ProtocolName is the name of the protocol.
 	ProtocolName OccurrenceKind = "protocol"
@@ -17,7 +17,7 @@ const (
 	ClauseName OccurrenceKind = "clause"
 	// RoleName is a role, or a name that stands where only a role can.
 	RoleName OccurrenceKind = "role"
-	// ActionName is an action, wherever it stands, or a name that stands where only an action can.
+	// ActionName is an action, wherever it stands, or a name that stands only where an action must.
 	ActionName OccurrenceKind = "action"
 	// AttributeName is an attribute that is no action.
 	AttributeName OccurrenceKind = "attribute"
@@ -165,23 +165,27 @@ func (e *leftOut) kindAt(i int) (kind OccurrenceKind, declares bool) {
 
 // settle tells actions from other attributes, and sees to it that each attribute is declared.
 func settle(found []Occurrence) {
-	actions, declared := make(map[string]bool), make(map[string]bool)
+	actions, attributes, declared := make(map[string]bool), make(map[string]bool), make(map[string]bool)
 	for _, o := range found {
-		switch {
-		case o.Kind == ActionName && o.Declares:
-			actions[o.Name] = true
-		case o.Kind == AttributeName && o.Declares:
-			declared[o.Name] = true
+		switch o.Kind {
+		case ActionName:
+			actions[o.Name] = actions[o.Name] || o.Declares
+		case AttributeName:
+			attributes[o.Name] = true
+			declared[o.Name] = declared[o.Name] || o.Declares
 		}
 	}
 	for i := range found {
 		o := &found[i]
 		switch {
-		case o.Kind != AttributeName:
+		case o.Kind != ActionName && o.Kind != AttributeName:
 		case actions[o.Name]:
-			o.Kind, o.Declares = ActionName, false
-		case !declared[o.Name]:
-			declared[o.Name], o.Declares = true, true
+			o.Declares = o.Declares && o.Kind == ActionName
+			o.Kind = ActionName
+		case attributes[o.Name]:
+			o.Kind = AttributeName
+			o.Declares = o.Declares || !declared[o.Name]
+			declared[o.Name] = true
 		}
 	}
 }

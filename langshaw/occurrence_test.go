@@ -46,6 +46,10 @@ func TestOccurrences(t *testing.T) {
 			"4:8 attribute ID*", "4:11 attribute x", "5:1 role B", "5:3 action Two*", "5:7 attribute ID", "6:1 clause sayso*",
 			"7:1 role A", "7:7 attribute x*", "8:1 attribute A*", "8:3 role B", "8:7 role C", "9:1 clause nogo*", "10:1 action One",
 		}},
+		{"no action", "P\ndo A: One(x)\nnono x y", []string{
+			"1:1 protocol P*", "2:1 clause do*", "2:4 role A", "2:7 action One*", "2:11 attribute x*", "3:1 clause nono*",
+			"3:6 attribute x", "3:8 action y",
+		}},
 		{"outside clauses", "P\nmore words\nwho A", []string{"1:1 protocol P*", "3:1 clause who*", "3:5 role A*"}},
 		{"wide", "\xff\xfeP", nil},
 		{"nothing", "", nil},

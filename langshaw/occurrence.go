@@ -44,10 +44,10 @@ func Occurrences(text []byte) []Occurrence {
 		return nil
 	}
 	var found []Occurrence
-	c := newCutter(text, newReport())
-	c.reader.outside = &found
+	c, r := newReading(text, newReport())
+	r.outside = &found
 	c.run()
-	found = c.reader.draft.appendOccurrences(found)
+	found = r.draft.appendOccurrences(found)
 	slices.SortStableFunc(found, func(a, b Occurrence) int { return cmp.Compare(a.Start.Offset, b.Start.Offset) })
 	// The tokens of an entry without end are forgotten but for its start, so a place may have been seen twice.
 	found = slices.CompactFunc(found, func(a, b Occurrence) bool { return a.Start.Offset == b.Start.Offset })

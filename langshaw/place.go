@@ -35,7 +35,7 @@ func PlaceAt(text []byte, offset int) Place {
 	if isWide(text) || isComment(before) {
 		return p
 	}
-	c := newCutter(before, newReport())
+	c, r := newReading(before, newReport())
 	if !c.runOpen() {
 		return p
 	}
@@ -43,18 +43,18 @@ func PlaceAt(text []byte, offset int) Place {
 	for _, t := range c.entry {
 		p.Entry = append(p.Entry, t.text)
 	}
-	c.fit(&p)
+	c.fit(&p, r.draft.name.text != "")
 	return p
 }
 
-// fit tells what may come next.
-func (c *cutter) fit(p *Place) {
+// fit tells what may come next, given whether the protocol has its name.
+func (c *cutter) fit(p *Place, named bool) {
 	first, last := c.scanner.fresh, endOfText
 	if len(c.entry) > 0 {
 		last = c.entry[len(c.entry)-1].kind
 	}
 	fits := func(kinds ...OccurrenceKind) { p.Fits = append(p.Fits, kinds...) }
-	if first && !c.inside && !c.goesOn() && c.reader.draft.name.text != "" {
+	if first && !c.inside && !c.goesOn() && named {
 		fits(ClauseName)
 	}
 	switch c.clause {

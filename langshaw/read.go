@@ -31,6 +31,8 @@ func newReader(found *report) *reader {
 	}
 }
 
+func (r *reader) isFull() bool { return r.report.isFull() }
+
 // open takes the keyword that opens a clause.
 func (r *reader) open(keyword token) {
 	if r.outside != nil {

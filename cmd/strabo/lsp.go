@@ -18,7 +18,7 @@ type lspCommand struct {
 func (lspCommand) Help() string {
 	return `Serves an editor that speaks the language server protocol (LSP 3.17), which starts it: diagnostics while you type ` +
 		`(those of check, and of verify where the text has no errors and the protocol is not too large), what a name means ` +
-		`(its scope, who has sayso, who sees it, what stops it), go to definition, references, completion, rename, ` +
+		`(its scope, who has sayso, who sees it, what stops it), go to definition, references, completion, rename, formatting, ` +
 		`the outline of the file. docs/editors.md tells how to set up an editor.
 
 Exit status: 0 when the editor ended the session as it should, 1 when it just went away, 2 when it did not speak the protocol.`

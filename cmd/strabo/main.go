@@ -21,6 +21,7 @@ type commandLine struct {
 
 	Check  checkCommand  `cmd:"" help:"Report what is wrong with protocols."`
 	Verify verifyCommand `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
+	Fmt    fmtCommand    `cmd:"" help:"Write protocols in their canonical layout."`
 	LSP    lspCommand    `cmd:"" name:"lsp" help:"Serve an editor: diagnostics, hover, completion, rename and more."`
 	Demo   demoCommand   `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
 	Buy    buyCommand    `cmd:"" help:"Buy at a remote UCP shop."`

@@ -1,6 +1,10 @@
 package lsp
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/strabo-engine/strabo/langshaw"
+)
 
 // answer gives the result of a request.
 func (s *server) answer(m message) (any, error) {
@@ -76,17 +80,14 @@ var questions = map[string]func(*server, *document, positionParams) (any, error)
 		}
 		return d.flatten(symbols, ""), nil
 	},
-	"textDocument/formatting": func(s *server, d *document, _ positionParams) (any, error) {
-		return s.format(d)
+	"textDocument/formatting": func(_ *server, d *document, _ positionParams) (any, error) {
+		return d.format()
 	},
 }
 
 // format gives the edit that puts a text in its canonical layout: none where it is, an error where it has errors.
-func (s *server) format(d *document) (any, error) {
-	if s.Format == nil {
-		return nil, &failure{methodNotFound, "there is no formatter here"}
-	}
-	formatted, diagnostics := s.Format(d.bytes)
+func (d *document) format() (any, error) {
+	formatted, diagnostics := langshaw.Format(d.bytes)
 	if diagnostics.HasErrors() {
 		return nil, refuse("a text with errors is not formatted: %v", diagnostics)
 	}
@@ -109,18 +110,16 @@ func (s *server) initialize(m message) (any, error) {
 	const incremental = 2
 	type object = map[string]any
 	capabilities := object{
-		"positionEncoding":          s.encoding,
-		"textDocumentSync":          object{"openClose": true, "change": incremental},
-		"hoverProvider":             true,
-		"definitionProvider":        true,
-		"referencesProvider":        true,
-		"documentHighlightProvider": true,
-		"documentSymbolProvider":    true,
-		"completionProvider":        object{"triggerCharacters": []string{"(", ",", ":", ">"}},
-		"renameProvider":            object{"prepareProvider": true},
-	}
-	if s.Format != nil {
-		capabilities["documentFormattingProvider"] = true
+		"positionEncoding":           s.encoding,
+		"textDocumentSync":           object{"openClose": true, "change": incremental},
+		"hoverProvider":              true,
+		"definitionProvider":         true,
+		"referencesProvider":         true,
+		"documentHighlightProvider":  true,
+		"documentSymbolProvider":     true,
+		"completionProvider":         object{"triggerCharacters": []string{"(", ",", ":", ">"}},
+		"renameProvider":             object{"prepareProvider": true},
+		"documentFormattingProvider": true,
 	}
 	if p.Capabilities.TextDocument.CodeAction.Literal != nil {
 		capabilities["codeActionProvider"] = object{"codeActionKinds": []string{"quickfix"}}

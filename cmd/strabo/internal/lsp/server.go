@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/langshaw/verify"
 )
 
@@ -35,8 +34,6 @@ type Options struct {
 	Version string
 	// Debounce is how long a text must rest before it is checked and verified; 0 is not at all.
 	Debounce time.Duration
-	// Format writes a text in its canonical layout, or gives errors if it has any; nil where there is no formatter.
-	Format func(text []byte) ([]byte, langshaw.Diagnostics)
 	// Logger is told what goes wrong with the client; nil for nobody.
 	Logger *slog.Logger
 }

@@ -110,14 +110,14 @@ func (c *completer) addActions() {
 		}
 		p, _ := c.parse()
 		for _, o := range c.others(langshaw.AttributeName) {
-			if a, ok := p.Attribute(o.Name); ok && !a.IsKey() && !hasSayso(a) {
+			if a, ok := p.Attribute(o.Name); !ok || !a.IsKey() && !hasSayso(a) {
 				c.add(o.Name, completionMethod, "mentioned, not declared yet", 1)
 			}
 		}
 		return
 	}
-	for _, o := range c.others(langshaw.ActionName) {
-		if declared[o.Name] {
+	for _, o := range c.names() {
+		if o.Kind == langshaw.ActionName && declared[o.Name] && o.Declares && !c.written[o.Name] {
 			c.add(o.Name, completionMethod, c.actionDetail(o.Name), 2)
 		}
 	}

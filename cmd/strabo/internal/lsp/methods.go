@@ -156,6 +156,9 @@ func (s *server) open(m message) error {
 	if err != nil {
 		return err
 	}
+	if p.TextDocument.URI == "" {
+		return &failure{invalidParams, "a document has a URI"}
+	}
 	_, again := s.documents[p.TextDocument.URI]
 	if !again && len(s.documents) >= mostDocuments {
 		s.warn(fmt.Sprintf("strabo looks at %d documents at most: close some", mostDocuments))

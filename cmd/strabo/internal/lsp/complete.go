@@ -37,6 +37,7 @@ func (d *document) completions(p position) completionList {
 			c.addAttributes()
 		}
 	}
+	slices.SortFunc(c.list.Items, func(a, b completionItem) int { return strings.Compare(a.SortText, b.SortText) })
 	return c.list
 }
 

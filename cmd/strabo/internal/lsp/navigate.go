@@ -155,5 +155,5 @@ func (d *document) isRenamed(after []byte, at langshaw.Occurrence, to string) bo
 	}
 	_, diagnostics := d.parse()
 	_, found := langshaw.Parse(after)
-	return diagnostics.HasErrors() == found.HasErrors()
+	return diagnostics.HasErrors() || !found.HasErrors()
 }

@@ -22,7 +22,7 @@ const (
 	mostWaiting = 16
 	// mostDocuments is how many documents may be open, mostText how many bytes one may have. Others are not looked at.
 	mostDocuments = 1000
-	mostText      = 4 << 20
+	mostText      = 1 << 20
 	// mostStates and longestVerification bound the verification of a document that is being edited.
 	mostStates          = 20_000
 	longestVerification = 5 * time.Second

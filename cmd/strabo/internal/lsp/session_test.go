@@ -128,7 +128,7 @@ func (c *client) labels(uri string, line, character int) string {
 func TestCompletion(t *testing.T) {
 	c := begin(t)
 	for i, test := range []struct{ add, want string }{
-		{"  ", "who what do sayso nono nogo RFQ Quote Accept Reject Deliver"},
+		{"  ", "RFQ Quote Accept Reject Deliver who what do sayso nono nogo"},
 		{"  RFQ ", "Quote Accept Reject Deliver"},
 		{"nogo\n  Accept ", "-/>"},
 		{"nogo\n  Accept -/> ", "RFQ Quote Reject Deliver"},

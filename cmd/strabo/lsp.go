@@ -21,7 +21,7 @@ func (lspCommand) Help() string {
 		`(its scope, who has sayso, who sees it, what stops it), go to definition, references, completion, rename, formatting, ` +
 		`the outline of the file. docs/editors.md tells how to set up an editor.
 
-Exit status: 0 when the editor ended the session as it should, 1 when it just went away, 2 when it did not speak the protocol.`
+Exit status: 0 when the editor ended the session as it should, 1 when it just went away or the server was interrupted, 2 when it did not speak the protocol.`
 }
 
 func (lspCommand) examples() string {
@@ -31,12 +31,12 @@ func (lspCommand) examples() string {
 }
 
 // Run serves until the editor ends the session. What goes wrong with the editor is logged on standard error.
-func (c *lspCommand) Run(s *streams) error {
-	err := lsp.Serve(context.Background(), s.in, s.out, lsp.Options{
+func (c *lspCommand) Run(ctx context.Context, s *streams) error {
+	err := lsp.Serve(ctx, s.in, s.out, lsp.Options{
 		Version: version(), Debounce: max(c.Debounce, 0),
 		Logger: slog.New(slog.NewTextHandler(s.err, nil)),
 	})
-	if errors.Is(err, lsp.ErrNoShutdown) {
+	if errors.Is(err, lsp.ErrNoShutdown) || errors.Is(err, context.Canceled) {
 		return errNo
 	}
 	return err

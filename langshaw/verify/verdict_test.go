@@ -25,7 +25,7 @@ nogo
 func TestVerdictDiagnostics(t *testing.T) {
 	p, diagnostics := langshaw.Parse([]byte(faulty))
 	require.Empty(t, diagnostics)
-	found := verify.Verify(p, verify.Options{}).VerdictDiagnostics(p)
+	found := verify.Verify(t.Context(), p, verify.Options{}).VerdictDiagnostics(p)
 	require.Len(t, found, 2)
 	require.Equal(t, verify.CodeNotLive, found[0].Code)
 	require.Equal(t, langshaw.Position{Line: 3, Column: 26, Offset: 41}, found[0].Start)
@@ -35,15 +35,4 @@ func TestVerdictDiagnostics(t *testing.T) {
 	require.Equal(t, 9, found[1].Start.Line)
 	require.Equal(t, "not safe: One and Two exclude each other, may be attempted at once, and neither has authority over the other\n"+
 		"  at the very start\n  then A's One or B's Two", found[1].Message)
-}
-
-func TestDoneEndsTheWork(t *testing.T) {
-	p, _ := langshaw.Parse([]byte(faulty))
-	done := make(chan struct{})
-	close(done)
-	r := verify.Verify(p, verify.Options{Done: done})
-	require.Equal(t, verify.Unknown, r.Live)
-	require.Equal(t, verify.Unknown, r.Safe)
-	require.False(t, r.Exhaustive)
-	require.Empty(t, r.VerdictDiagnostics(p))
 }

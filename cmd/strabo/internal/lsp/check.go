@@ -47,7 +47,7 @@ func (s *server) verify(ctx context.Context) {
 		s.working.Go(func() {
 			defer giveUp()
 			// There is room for one verdict, and one verification at a time.
-			s.verdicts <- verdict{d, verify.Verify(p, verify.Options{MaxStates: mostStates, Done: bounded.Done()})}
+			s.verdicts <- verdict{d, verify.Verify(bounded, p, verify.Options{MaxStates: mostStates})}
 		})
 		return
 	}

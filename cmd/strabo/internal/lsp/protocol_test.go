@@ -208,20 +208,21 @@ func TestEndings(t *testing.T) {
 			require.ErrorIs(t, err, test.want)
 		})
 	}
-	broken := errors.New("the editor is gone")
-	in, write := io.Pipe()
-	go func() {
-		fmt.Fprint(write, frame(`{"jsonrpc":"2.0","id":1,"method":"shutdown"}`))
-		write.Close()
-	}()
-	err := lsp.Serve(context.Background(), in, writerFunc(func([]byte) (int, error) { return 0, broken }), lsp.Options{})
-	require.ErrorIs(t, err, broken)
+}
 
+func TestOutputFails(t *testing.T) {
+	broken := errors.New("the editor is gone")
+	in := strings.NewReader(frame(`{"jsonrpc":"2.0","id":1,"method":"shutdown"}`))
+	out := writerFunc(func([]byte) (int, error) { return 0, broken })
+	require.ErrorIs(t, lsp.Serve(context.Background(), in, out, lsp.Options{}), broken)
+}
+
+func TestContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	in, write = io.Pipe()
+	in, write := io.Pipe()
 	require.ErrorIs(t, lsp.Serve(ctx, in, io.Discard, lsp.Options{}), context.Canceled)
-	write.Close()
+	require.NoError(t, write.Close())
 }
 
 type writerFunc func([]byte) (int, error)

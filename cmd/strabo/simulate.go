@@ -75,7 +75,7 @@ func (c *simulateCommand) Run(s *streams) error {
 
 // tell shows one run.
 func (c *simulateCommand) tell(w io.Writer, rules *enactment.Rules, options simulation.Options) (stuck bool, err error) {
-	told := new(story.Story)
+	told := &story.Story{Always: table.InnerKeys(rules.Protocol())}
 	options.Recorder = told.Recorder("")
 	ending, end := simulation.Enact(rules, options)
 	if c.JSON {

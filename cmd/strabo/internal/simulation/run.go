@@ -54,7 +54,7 @@ const mostSteps = 10_000
 func Enact(rules *enactment.Rules, options Options) (Ending, *table.Table) {
 	r := &run{
 		rules: rules, options: options, random: rand.New(rand.NewPCG(options.Seed, 0)),
-		table: table.New(rules, options.Recorder),
+		table: table.New(rules, options.Recorder), innerKeys: table.InnerKeys(rules.Protocol()),
 	}
 	for role := range rules.Protocol().Roles() {
 		r.agents = append(r.agents, newAgent(r, role))
@@ -85,8 +85,10 @@ type run struct {
 	agents  []*agent
 	flying  []flight // attempts on their way, or waiting in the window
 	values  table.Inventor
-	step    int
-	attempt int
+	// innerKeys are the keys outside the root key, of which an enactment may have many values.
+	innerKeys []string
+	step      int
+	attempt   int
 }
 
 // flight is an attempt that is not yet decided.
@@ -192,7 +194,7 @@ func (a *agent) describe(feasible enactment.Feasible) offer {
 	keys, known := make(enactment.Values), make(enactment.Values)
 	for name, value := range feasible.Known {
 		switch {
-		case a.run.residual(name):
+		case a.run.inner(name):
 			keys[name] = value
 		case !a.run.rules.Protocol().IsKey(name):
 			known[name] = value
@@ -211,27 +213,17 @@ func text(values enactment.Values) string {
 }
 
 func (a *agent) wants(o offer) bool {
-	if opensKey := slices.ContainsFunc(o.feasible.Open, func(open enactment.Open) bool { return a.run.residual(open.Attribute) }); opensKey {
+	if opensKey := slices.ContainsFunc(o.feasible.Open, func(open enactment.Open) bool { return a.run.inner(open.Attribute) }); opensKey {
 		return !slices.ContainsFunc(o.feasible.Open, func(open enactment.Open) bool {
-			return a.run.residual(open.Attribute) && a.run.values.Made(open.Attribute) >= a.run.options.Keys
+			return a.run.inner(open.Attribute) && a.run.values.Made(open.Attribute) >= a.run.options.Keys
 		})
 	}
 	by, refused := a.refused[o.id]
 	return a.made[o.id] != o.known || refused && a.view.Sequence() >= by
 }
 
-// residual tells whether an attribute is a key outside the root key, of which an enactment may have many values.
-func (r *run) residual(attribute string) bool {
-	if !r.rules.Protocol().IsKey(attribute) {
-		return false
-	}
-	for key := range r.rules.Protocol().RootKey() {
-		if key == attribute {
-			return false
-		}
-	}
-	return true
-}
+// inner tells whether an attribute is a key outside the root key.
+func (r *run) inner(attribute string) bool { return slices.Contains(r.innerKeys, attribute) }
 
 // act attempts one of the agent's wishes.
 func (a *agent) act() {
@@ -256,10 +248,8 @@ func (a *agent) act() {
 
 // value makes up a value. All agents begin the one enactment of the run, so its key is the same for all.
 func (r *run) value(attribute string) enactment.Value {
-	for key := range r.rules.Protocol().RootKey() {
-		if key == attribute {
-			return new(table.Inventor).Take(attribute)
-		}
+	if r.rules.Protocol().IsKey(attribute) && !r.inner(attribute) {
+		return new(table.Inventor).Take(attribute)
 	}
 	return r.values.Take(attribute)
 }

@@ -38,10 +38,13 @@ func (s *Story) WriteText(w io.Writer) error {
 		case e.record.Kind == enactment.Completed:
 			line = columns.begin(e) + "complete"
 		default:
-			line = recordText(e, columns, known)
+			line = s.recordText(e, columns, known)
 		}
 		line = identifier.ReplaceAllString(line, "$1~")
-		if _, err := fmt.Fprintf(w, "%5d ms  %s\n", e.at.Sub(events[0].at)/time.Millisecond, line); err != nil {
+		if !s.Timeless {
+			line = fmt.Sprintf("%5d ms  %s", e.at.Sub(events[0].at)/time.Millisecond, line)
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return fmt.Errorf("cannot print the story: %w", err)
 		}
 	}
@@ -93,7 +96,7 @@ func callText(e event) string {
 	return fmt.Sprintf("   HTTP   %s %s  %s", e.call.Method, path, came)
 }
 
-func recordText(e event, columns columns, known map[string]bool) string {
+func (s *Story) recordText(e event, columns columns, known map[string]bool) string {
 	r := e.record
 	text := columns.begin(e) + Printable(r.Action)
 	if r.Kind == enactment.Refused {
@@ -106,12 +109,12 @@ func recordText(e event, columns columns, known map[string]bool) string {
 		if !shown {
 			said = e.side + " " + name + " of " + string(r.Enactment)
 		}
-		if _, isKey := keys[name]; isKey || known[said] || shown && value.String() == "null" {
+		if _, isKey := keys[name]; isKey || known[said] && !slices.Contains(s.Always, name) || shown && value.String() == "null" {
 			continue
 		}
 		known[said] = true
 		if shown {
-			text += "  " + name + "=" + valueText(value)
+			text += "  " + name + "=" + Value(value)
 		} else {
 			text += "  " + name + "=(secret)"
 		}
@@ -123,14 +126,14 @@ func recordText(e event, columns columns, known map[string]bool) string {
 func keyText(key enactment.Key) string {
 	var values []string
 	for _, value := range key.Values() {
-		values = append(values, valueText(value))
+		values = append(values, Value(value))
 	}
 	slices.Sort(values)
 	return strings.ReplaceAll("["+strings.Join(values, " ")+"]", `"`, "")
 }
 
-// valueText writes a value for a person: goods and bills in words, everything else as JSON, shortened.
-func valueText(value enactment.Value) string {
+// Value writes a value for a person: goods and bills in words, everything else as JSON, shortened.
+func Value(value enactment.Value) string {
 	var goods []struct {
 		Item     struct{ ID string }
 		Quantity int64

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/langshaw"
 )
 
 // Table is one enactment and its log. It begins empty, and its first accepted attempt says which enactment it is. It is
@@ -118,4 +119,16 @@ func Feasible(state *enactment.State, role string, key enactment.Key) []enactmen
 		}
 	}
 	return all
+}
+
+// InnerKeys lists the keys outside the root key, of which one enactment may have many values.
+func InnerKeys(p *langshaw.Protocol) []string {
+	root := slices.Collect(p.RootKey())
+	var inner []string
+	for key := range p.Keys() {
+		if !slices.Contains(root, key) {
+			inner = append(inner, key)
+		}
+	}
+	return inner
 }

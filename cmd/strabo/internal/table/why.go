@@ -35,7 +35,7 @@ func (t *Table) Why(action *langshaw.Action, given enactment.Values) []Obstacle 
 			ID: "why", Identity: enactment.Identity{Role: action.Role()}, Action: action.Name(), Values: values,
 		})
 		rejection := outcomes[0].Rejection
-		for name := range t.state.Key().Values() {
+		for name := range t.rules.Protocol().RootKey() {
 			delete(keys, name)
 		}
 		if rejection != nil && rejection.Code == enactment.Missing {
@@ -54,7 +54,7 @@ func (t *Table) Why(action *langshaw.Action, given enactment.Values) []Obstacle 
 }
 
 // combinations lists values for the keys of an action: the root key's, those given, and for the others each that has
-// been used, or one that has not where none has.
+// been used, and one that has not where none has or the actor may bind a new one.
 func (t *Table) combinations(action *langshaw.Action, given enactment.Values) []enactment.Values {
 	all := []enactment.Values{{}}
 	root := t.state.Key().Values()
@@ -64,8 +64,11 @@ func (t *Table) combinations(action *langshaw.Action, given enactment.Values) []
 			values = append(values, value)
 		} else if value, ok := root[key]; ok {
 			values = append(values, value)
-		} else if values = t.used(key); len(values) == 0 {
-			values = append(values, new(Inventor).Next(key))
+		} else {
+			values = t.used(key)
+			if attribute, _ := t.rules.Protocol().Attribute(key); len(values) == 0 || attribute.MayBind(action.Role()) {
+				values = append(values, unused(key, values))
+			}
 		}
 		var longer []enactment.Values
 		for _, before := range all {
@@ -78,6 +81,16 @@ func (t *Table) combinations(action *langshaw.Action, given enactment.Values) []
 		all = longer
 	}
 	return all
+}
+
+// unused makes up a value that a key has not had.
+func unused(key string, used []enactment.Value) enactment.Value {
+	var inventor Inventor
+	for {
+		if value := inventor.Take(key); !slices.ContainsFunc(used, value.Equal) {
+			return value
+		}
+	}
 }
 
 // used lists the values that a key has had, in order.

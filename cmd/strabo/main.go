@@ -21,6 +21,7 @@ type commandLine struct {
 
 	Check    checkCommand    `cmd:"" help:"Report what is wrong with protocols."`
 	Verify   verifyCommand   `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
+	Explain  explainCommand  `cmd:"" help:"Say in sentences what a protocol means."`
 	Simulate simulateCommand `cmd:"" help:"Enact a protocol at random."`
 	Play     playCommand     `cmd:"" help:"Sit at the table: enact a protocol by hand."`
 	Demo     demoCommand     `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`

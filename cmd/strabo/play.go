@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +26,7 @@ func (playCommand) Help() string {
 Commands are read a line each: the number or the name of an action, why ACTION, pass, history, undo, help, quit. What an ` +
 		`action has to bind may follow it (item=fig) or is asked for, a line each. Text that is no JSON is a string.
 
-Exit status: 0, also after quit; 1 if nobody can do anything more and the enactment is not complete, or the protocol has ` +
+Exit status: 0, also after quit or an interrupt; 1 if nobody can do anything more and the enactment is not complete, or the protocol has ` +
 		`errors; 2 for wrong use.`
 }
 
@@ -37,7 +38,7 @@ func (playCommand) examples() string {
 }
 
 // Run plays until the person quits or there is nothing left to do.
-func (c *playCommand) Run(s *streams) error {
+func (c *playCommand) Run(ctx context.Context, s *streams) error {
 	if c.File == standardInput {
 		return errors.New("commands are read from standard input, so the protocol cannot be")
 	}
@@ -45,8 +46,10 @@ func (c *playCommand) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	err = play.Play(rules, play.Options{Roles: c.Role, Seed: c.Seed, In: s.in, Out: s.out, Terminal: isTerminal(s.in) && isTerminal(s.out)})
+	err = play.Play(ctx, rules, play.Options{Roles: c.Role, Seed: c.Seed, In: s.in, Out: s.out, Terminal: isTerminal(s.in) && isTerminal(s.out)})
 	switch {
+	case ctx.Err() != nil: // to interrupt is to quit
+		return nil
 	case errors.Is(err, play.ErrStuck):
 		return errNo
 	case err != nil:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -42,7 +43,7 @@ func (simulateCommand) examples() string {
 }
 
 // Run simulates.
-func (c *simulateCommand) Run(s *streams) error {
+func (c *simulateCommand) Run(ctx context.Context, s *streams) error {
 	if c.Runs < 1 || c.Keys < 1 {
 		return fmt.Errorf("--runs and --keys must be at least 1")
 	}
@@ -55,7 +56,10 @@ func (c *simulateCommand) Run(s *streams) error {
 	if c.Runs == 1 {
 		stuck, err = c.tell(s.out, rules, options)
 	} else {
-		summary := simulation.Summarise(rules, options, c.Runs)
+		summary, interrupted := simulation.Summarise(ctx, rules, options, c.Runs)
+		if interrupted != nil {
+			return fmt.Errorf("cannot simulate: %w", interrupted)
+		}
 		stuck = summary.Endings[simulation.Stuck] > 0
 		if c.JSON {
 			err = summary.WriteJSON(s.out)

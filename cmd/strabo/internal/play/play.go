@@ -6,6 +6,7 @@ package play
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,11 +41,12 @@ var ErrStuck = errors.New("play: nobody can do anything more")
 const longest = 1 << 20
 
 // Play plays one enactment until the person quits, which the end of the input does too, or nobody can do anything more.
-// It blocks. The error is ErrStuck, or says that a role does not exist, that the input cannot be read or the output not
-// be written.
-func Play(rules *enactment.Rules, options Options) error {
+// It blocks until then or until the context ends; in that case a line that is being read is waited for in the background,
+// and lost. The error is ErrStuck, the cause for which the context ended, or says that a role does not exist, that the
+// input cannot be read or the output not be written.
+func Play(ctx context.Context, rules *enactment.Rules, options Options) error {
 	s := &session{
-		Options: options, rules: rules, out: &writer{to: options.Out}, lines: bufio.NewScanner(options.In),
+		Options: options, done: ctx.Done(), rules: rules, out: &writer{to: options.Out}, lines: bufio.NewScanner(options.In),
 		random: rand.New(rand.NewPCG(options.Seed, 0)),
 	}
 	s.table = table.New(rules, s.record)
@@ -68,12 +70,16 @@ func Play(rules *enactment.Rules, options Options) error {
 			break
 		}
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // the scanner may still be at work
+	}
 	return errors.Join(s.lines.Err(), s.out.err)
 }
 
 // session is an enactment that is being played.
 type session struct {
 	Options
+	done   <-chan struct{}
 	rules  *enactment.Rules
 	table  *table.Table
 	out    *writer
@@ -126,12 +132,19 @@ func (s *session) seat() error {
 	return nil
 }
 
-// read gives the next line; false at the end of the input. Only a terminal is asked for it.
+// read gives the next line; false at the end of the input and of the context. Only a terminal is asked for it.
 func (s *session) read(prompt string) (string, bool) {
 	if s.Terminal {
 		s.out.printf("%s", prompt)
 	}
-	if !s.lines.Scan() {
+	scanned := make(chan bool, 1)
+	go func() { scanned <- s.lines.Scan() }()
+	ok := false
+	select {
+	case ok = <-scanned:
+	case <-s.done:
+	}
+	if !ok {
 		if s.Terminal {
 			s.out.printf("\n")
 		}

@@ -1,6 +1,7 @@
 package play_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -26,7 +27,7 @@ func load(t testing.TB, name string) *enactment.Rules {
 func played(t testing.TB, rules *enactment.Rules, roles []string, lines ...string) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := play.Play(rules, play.Options{Roles: roles, Seed: 1, In: strings.NewReader(strings.Join(lines, "\n")), Out: &out})
+	err := play.Play(t.Context(), rules, play.Options{Roles: roles, Seed: 1, In: strings.NewReader(strings.Join(lines, "\n")), Out: &out})
 	return out.String(), err
 }
 
@@ -109,11 +110,31 @@ func TestFailures(t *testing.T) {
 	require.ErrorContains(t, err, "too long")
 
 	dead := errors.New("the line is dead")
-	require.ErrorIs(t, play.Play(rules, play.Options{In: iotest.ErrReader(dead), Out: io.Discard}), dead)
+	require.ErrorIs(t, play.Play(t.Context(), rules, play.Options{In: iotest.ErrReader(dead), Out: io.Discard}), dead)
 	reader, writer := io.Pipe()
 	require.NoError(t, reader.CloseWithError(dead))
-	require.ErrorIs(t, play.Play(rules, play.Options{In: strings.NewReader("help"), Out: writer}), dead)
+	require.ErrorIs(t, play.Play(t.Context(), rules, play.Options{In: strings.NewReader("help"), Out: writer}), dead)
 }
+
+// Nobody has to type a line for an interrupt to be heeded.
+func TestInterrupt(t *testing.T) {
+	interrupted := errors.New("interrupted")
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	reader, writer := io.Pipe()
+	defer writer.Close()
+	asked := writerFunc(func(p []byte) (int, error) {
+		if string(p) == "> " {
+			interrupt(interrupted)
+		}
+		return len(p), nil
+	})
+	err := play.Play(ctx, load(t, "request-reply"), play.Options{In: reader, Out: asked, Terminal: true})
+	require.ErrorIs(t, err, interrupted)
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
 
 // FuzzPlay holds the table against arbitrary lines: it answers them all, and writes nothing that a terminal obeys.
 func FuzzPlay(f *testing.F) {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -46,8 +47,8 @@ type Coverage struct {
 const mostSeeds = 5
 
 // Summarise makes runs with the seeds that follow that of the options, and counts. The recorder of the options is not
-// used.
-func Summarise(rules *enactment.Rules, options Options, runs int) Summary {
+// used. The error is the cause for which the context ended before all runs were made.
+func Summarise(ctx context.Context, rules *enactment.Rules, options Options, runs int) (Summary, error) {
 	s := Summary{
 		Protocol: rules.Protocol().Name(), Hash: rules.Hash(), Finalize: "immediate", Seed: options.Seed, Runs: runs,
 		Endings: map[Ending]int{Complete: 0, Stuck: 0, Unfinished: 0},
@@ -74,6 +75,9 @@ func Summarise(rules *enactment.Rules, options Options, runs int) Summary {
 		}
 	}
 	for range runs {
+		if ctx.Err() != nil {
+			return s, context.Cause(ctx)
+		}
 		clear(inRun)
 		ending, _ := Enact(rules, options)
 		s.Endings[ending]++
@@ -87,7 +91,7 @@ func Summarise(rules *enactment.Rules, options Options, runs int) Summary {
 		}
 		options.Seed++
 	}
-	return s
+	return s, nil
 }
 
 // WriteJSON writes the summary for a program, as one line. The error is the writer's.

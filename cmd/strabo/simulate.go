@@ -28,7 +28,7 @@ func (simulateCommand) Help() string {
 
 One run is told as a timeline or, with --json, in records (kind happened, refused or completed), one a line; a step ` +
 		`of the simulation counts as a millisecond. Many runs are counted: how they ended (complete; stuck: not complete, ` +
-		`and nothing is enabled; unfinished: it could go on with more values for keys), why attempts were refused, and ` +
+		`and nothing is enabled; unfinished: it could go on with more values for keys or in more steps), why attempts were refused, and ` +
 		`which actions happened. A seed that is named there shows its run.
 
 Secrets are hidden. Exit status: 0, or 1 if a run got stuck or the protocol has errors, 2 for wrong use.`
@@ -54,11 +54,11 @@ func (c *simulateCommand) Run(ctx context.Context, s *streams) error {
 	options := simulation.Options{Seed: c.Seed, Batch: c.Batch, Keys: c.Keys}
 	stuck := false
 	if c.Runs == 1 {
-		stuck, err = c.tell(s.out, rules, options)
+		stuck, err = c.tell(ctx, s.out, rules, options)
 	} else {
-		summary, interrupted := simulation.Summarise(ctx, rules, options, c.Runs)
-		if interrupted != nil {
-			return fmt.Errorf("cannot simulate: %w", interrupted)
+		var summary simulation.Summary
+		if summary, err = simulation.Summarise(ctx, rules, options, c.Runs); err != nil {
+			return fmt.Errorf("cannot simulate: %w", err)
 		}
 		stuck = summary.Endings[simulation.Stuck] > 0
 		if c.JSON {
@@ -78,10 +78,13 @@ func (c *simulateCommand) Run(ctx context.Context, s *streams) error {
 }
 
 // tell shows one run.
-func (c *simulateCommand) tell(w io.Writer, rules *enactment.Rules, options simulation.Options) (stuck bool, err error) {
+func (c *simulateCommand) tell(ctx context.Context, w io.Writer, rules *enactment.Rules, options simulation.Options) (stuck bool, err error) {
 	told := &story.Story{Always: table.InnerKeys(rules.Protocol())}
 	options.Recorder = told.Recorder("")
-	ending, end := simulation.Enact(rules, options)
+	ending, end, err := simulation.Enact(ctx, rules, options)
+	if err != nil {
+		return false, fmt.Errorf("cannot simulate: %w", err)
+	}
 	if c.JSON {
 		return ending == simulation.Stuck, told.WriteJSON(w)
 	}
@@ -92,22 +95,30 @@ func (c *simulateCommand) tell(w io.Writer, rules *enactment.Rules, options simu
 	case simulation.Complete:
 		_, err = fmt.Fprintln(w, "\nIt is complete, and nobody has anything left to do.")
 	case simulation.Unfinished:
-		_, err = fmt.Fprintln(w, "\nIt is not complete; it could go on with more values for keys (see --keys).")
+		_, err = fmt.Fprintln(w, "\nIt is not complete. It could go on, but only with more values for keys (see --keys) or in more steps than a run may have.")
 	case simulation.Stuck:
 		err = writeStuck(w, end)
 	}
 	return ending == simulation.Stuck, err
 }
 
+// mostObstacles is how many reasons for which nothing is enabled are told.
+const mostObstacles = 50
+
 // writeStuck says of an enactment in which nothing is enabled why each action that has not happened is not.
 func writeStuck(w io.Writer, end *table.Table) error {
 	if _, err := fmt.Fprintln(w, "\nIt is not complete, and nobody can do anything more:"); err != nil {
 		return err
 	}
+	told := 0
 	for action := range end.State().Rules().Protocol().Actions() {
 		for _, obstacle := range end.Why(action, nil) {
 			if obstacle.Rejection == nil || obstacle.Rejection.Code == enactment.AlreadyHappened {
 				continue
+			}
+			if told++; told > mostObstacles {
+				_, err := fmt.Fprintln(w, "  and so on.")
+				return err
 			}
 			if _, err := fmt.Fprintf(w, "  %s\n", obstacle.Rejection.Detail); err != nil {
 				return err

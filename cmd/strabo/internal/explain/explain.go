@@ -139,7 +139,7 @@ type Alternative struct {
 // Of explains a protocol. The protocol should be without errors.
 func Of(rules *enactment.Rules) *Explanation {
 	p := rules.Protocol()
-	x := &explainer{rules: rules, protocol: p, root: slices.Collect(p.RootKey())}
+	x := newExplainer(rules)
 	e := &Explanation{
 		Protocol: p.Name(), Hash: rules.Hash(), Roles: slices.Collect(p.Roles()), RootKey: some(x.root),
 		Actions: []Action{}, Attributes: []Attribute{}, Exclusions: []Exclusion{}, Blocks: []Block{}, Complete: []Goal{}, Secrets: []string{},
@@ -188,6 +188,24 @@ type explainer struct {
 	rules    *enactment.Rules
 	protocol *langshaw.Protocol
 	root     []string
+	keys     []string        // besides the root key
+	begins   map[string]bool // actions that may begin an enactment
+	bindings map[string][]string
+}
+
+func newExplainer(rules *enactment.Rules) *explainer {
+	p := rules.Protocol()
+	x := &explainer{
+		rules: rules, protocol: p, root: slices.Collect(p.RootKey()),
+		begins: make(map[string]bool), bindings: make(map[string][]string),
+	}
+	x.keys = x.inner(slices.Collect(p.Keys()))
+	for role := range p.Roles() {
+		for feasible := range rules.Starts(role) {
+			x.begins[feasible.Action] = true
+		}
+	}
+	return x
 }
 
 // inner leaves the keys of the root key out.
@@ -203,6 +221,9 @@ func (x *explainer) inner(keys []string) []string {
 
 // same lists the inner keys that two actions share.
 func (x *explainer) same(a, b *langshaw.Action) []string {
+	if len(x.keys) == 0 {
+		return []string{}
+	}
 	return slices.DeleteFunc(x.inner(slices.Collect(a.Keys())), func(key string) bool { return !b.Carries(key) })
 }
 

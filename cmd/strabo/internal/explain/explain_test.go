@@ -108,7 +108,8 @@ func requireTrue(t *testing.T, rules *enactment.Rules) {
 		actions[a.Action] = a
 	}
 	for seed := range uint64(30) {
-		_, end := simulation.Enact(rules, simulation.Options{Seed: seed, Batch: seed%2 == 0, Keys: 2})
+		_, end, err := simulation.Enact(t.Context(), rules, simulation.Options{Seed: seed, Batch: seed%2 == 0, Keys: 2})
+		require.NoError(t, err)
 		w := &witness{t, said, actions, make(map[string]bool), make(map[string]bool), len(table.InnerKeys(rules.Protocol())) > 0}
 		for _, f := range end.Log() {
 			w.saw(f)

@@ -13,9 +13,7 @@ func (x *explainer) action(a *langshaw.Action) Action {
 		After: []Reference{}, Needs: []Need{}, Binds: []string{}, BindsIfOpen: []string{}, Repeats: []string{},
 		NewKeys: []string{}, KnownKeys: []string{}, NotOnce: []string{}, SeenBy: x.sights(a),
 	}
-	for feasible := range x.rules.Starts(a.Role()) {
-		e.Begins = e.Begins || feasible.Action == a.Name()
-	}
+	e.Begins = x.begins[a.Name()]
 	if len(slices.Collect(a.Keys())) == 0 {
 		e.Never = "it carries no key"
 		return e
@@ -101,12 +99,16 @@ func (x *explainer) mayBeBound(a *langshaw.Action, name string, binders []string
 // binders lists the actions by which an attribute can be bound: those whose role may, and which do not come after one
 // that has bound it.
 func (x *explainer) binders(attribute *langshaw.Attribute) []string {
+	if binders, ok := x.bindings[attribute.Name()]; ok {
+		return binders
+	}
 	var binders []string
 	for carrier := range attribute.Carriers() {
 		if attribute.MayBind(carrier.Role()) && !x.toldBefore(carrier, attribute.Name()) {
 			binders = append(binders, carrier.Name())
 		}
 	}
+	x.bindings[attribute.Name()] = binders
 	return binders
 }
 
@@ -152,6 +154,9 @@ func (x *explainer) attribute(attribute *langshaw.Attribute) Attribute {
 
 // exclusions explains one nono: as a whole if the actions agree in the same keys, else pair by pair.
 func (x *explainer) exclusions(actions []string) []Exclusion {
+	if len(x.keys) == 0 {
+		return []Exclusion{{Actions: actions, Same: []string{}}}
+	}
 	var pairs []Exclusion
 	uniform := true
 	for i := range actions {
@@ -240,7 +245,7 @@ func (x *explainer) goals() (goals []Goal, same []string) {
 			goals = append(goals, parts[i].goal)
 		}
 	}
-	for _, key := range x.inner(slices.Collect(x.protocol.Keys())) {
+	for _, key := range x.keys {
 		carrying := 0
 		for _, p := range told {
 			for name := range p.met {

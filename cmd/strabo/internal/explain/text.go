@@ -104,6 +104,9 @@ func (a *Action) often() string {
 	return text
 }
 
+// mostListed is how many actions that keep another from happening are listed with it.
+const mostListed = 10
+
 // when says from when to when an action may happen.
 func (a *Action) when() []string {
 	var parts []string
@@ -143,7 +146,10 @@ func (a *Action) when() []string {
 	default: // it may not bind the key
 		parts = append(parts, "as soon as the enactment has begun")
 	}
-	if len(a.NotOnce) > 0 {
+	switch n := len(a.NotOnce); {
+	case n > mostListed:
+		parts = append(parts, fmt.Sprintf("unless one of %d others has happened (see what excludes what)", n))
+	case n > 0:
 		parts = append(parts, "unless "+or(a.NotOnce)+" has happened")
 	}
 	return parts

@@ -140,6 +140,9 @@ func (s *session) names() []string {
 
 func nameOf(choice table.Choice) string { return choice.Role + ": " + choice.Action }
 
+// mostExplained is for how many actions it is said at the end why they are not enabled.
+const mostExplained = 50
+
 // end says how it ended when there is nothing left to do.
 func (s *session) end() error {
 	s.out.printf("\n")
@@ -150,7 +153,12 @@ func (s *session) end() error {
 		s.out.printf("It is not complete, and you have nothing left to do. The others have made up enough values for keys.\n")
 	default:
 		s.out.printf("It is not complete, and nobody can do anything more:\n")
+		told := 0
 		for action := range s.rules.Protocol().Actions() {
+			if told++; told > mostExplained {
+				s.out.printf("  and so on.\n")
+				break
+			}
 			s.explain(action, nil)
 		}
 		if s.out.err == nil {

@@ -9,6 +9,7 @@
 package simulation
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -50,8 +51,9 @@ var Begin = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 // mostSteps ends a run that has no end.
 const mostSteps = 10_000
 
-// Enact makes one run, and gives how it ended and the table at its end.
-func Enact(rules *enactment.Rules, options Options) (Ending, *table.Table) {
+// Enact makes one run, and gives how it ended and the table at its end. The error is the cause for which the context
+// ended before the run did.
+func Enact(ctx context.Context, rules *enactment.Rules, options Options) (Ending, *table.Table, error) {
 	r := &run{
 		rules: rules, options: options, random: rand.New(rand.NewPCG(options.Seed, 0)),
 		table: table.New(rules, options.Recorder), innerKeys: table.InnerKeys(rules.Protocol()),
@@ -60,6 +62,9 @@ func Enact(rules *enactment.Rules, options Options) (Ending, *table.Table) {
 		r.agents = append(r.agents, newAgent(r, role))
 	}
 	for r.step = 1; r.step <= mostSteps; r.step++ {
+		if ctx.Err() != nil {
+			return Unfinished, r.table, context.Cause(ctx)
+		}
 		moves := r.moves()
 		if len(moves) == 0 {
 			break
@@ -68,11 +73,11 @@ func Enact(rules *enactment.Rules, options Options) (Ending, *table.Table) {
 	}
 	switch {
 	case r.table.State().Complete():
-		return Complete, r.table
+		return Complete, r.table, nil
 	case len(r.table.Choices(slices.Collect(rules.Protocol().Roles())...)) == 0:
-		return Stuck, r.table
+		return Stuck, r.table, nil
 	default:
-		return Unfinished, r.table
+		return Unfinished, r.table, nil
 	}
 }
 

@@ -75,11 +75,11 @@ func Summarise(ctx context.Context, rules *enactment.Rules, options Options, run
 		}
 	}
 	for range runs {
-		if ctx.Err() != nil {
-			return s, context.Cause(ctx)
-		}
 		clear(inRun)
-		ending, _ := Enact(rules, options)
+		ending, _, err := Enact(ctx, rules, options)
+		if err != nil {
+			return s, err
+		}
 		s.Endings[ending]++
 		if seeds, kept := s.Seeds[ending]; kept && len(seeds) < mostSeeds {
 			s.Seeds[ending] = append(seeds, options.Seed)

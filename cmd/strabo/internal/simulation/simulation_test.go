@@ -98,9 +98,9 @@ func TestShippedProtocols(t *testing.T) {
 		for _, batch := range []bool{false, true} {
 			rules, err := protocols.Load(name)
 			require.NoError(t, err)
-			summary, err := simulation.Summarise(t.Context(), rules, simulation.Options{Seed: 1, Batch: batch, Keys: 3}, 90)
+			summary, err := simulation.Summarise(t.Context(), rules, simulation.Options{Seed: 1, Batch: batch, Keys: 3}, 150)
 			require.NoError(t, err)
-			require.Equal(t, map[simulation.Ending]int{simulation.Complete: 90, simulation.Stuck: 0, simulation.Unfinished: 0}, summary.Endings, name)
+			require.Equal(t, map[simulation.Ending]int{simulation.Complete: 150, simulation.Stuck: 0, simulation.Unfinished: 0}, summary.Endings, name)
 			for _, action := range summary.Actions {
 				require.Positive(t, action.Happened, "%s: %s", name, action.Action)
 			}

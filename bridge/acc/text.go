@@ -206,6 +206,9 @@ func (y *yamlReader) node(from *yaml.Node, depth int) *node {
 			return broken("a number that JSON does not know: " + from.Value)
 		}
 		n.kind, n.text = numberNode, text
+	case tag == "!!str" && from.Style == 0 && isJSONNumber(from.Value):
+		// The YAML parser takes a number beyond its own for text.
+		n.kind, n.text = numberNode, from.Value
 	case tag == "!!str" || tag == "!!timestamp":
 		n.kind, n.text = textNode, from.Value
 	default:
@@ -247,6 +250,11 @@ func (y *yamlReader) end(from *yaml.Node, start int) int {
 		}
 	}
 	return start + 1
+}
+
+// isJSONNumber tells whether a plain text is a number as JSON writes it.
+func isJSONNumber(text string) bool {
+	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text))
 }
 
 // jsonNumber gives a number of YAML as JSON writes it.

@@ -35,7 +35,7 @@ type Setting[T any] struct {
 type Limit struct {
 	RateLimit
 	// Dimension says per what calls are counted. It is empty in a contract that is not merged, since ACC has none.
-	Dimension Dimension `json:"dimension"`
+	Dimension Dimension
 }
 
 // Contract is what holds for the calls of one operation: every value, each with where it comes from.

@@ -92,9 +92,9 @@ type ExecutionDeclaration struct {
 // RateLimit is a number of calls in a time.
 type RateLimit struct {
 	// Count is at least 1.
-	Count int64 `json:"count"`
+	Count int64
 	// Window is a whole number of seconds, at least one.
-	Window time.Duration `json:"window"`
+	Window time.Duration
 }
 
 // Guidance is for whoever chooses what to call.
@@ -141,14 +141,14 @@ func (o Operator) orders() bool {
 // Condition is one reason to ask for approval. Its zero Value is none.
 type Condition struct {
 	// Param names an input: the name of a parameter or of a member of the body, and with dots members of that.
-	Param string
-	Op    Operator
+	Param string   `json:"param"`
+	Op    Operator `json:"op"`
 	// Value is what the input is compared with; nothing is compared by exists.
-	Value enactment.Value
+	Value enactment.Value `json:"value"`
 	// Label says for a person what the condition means.
-	Label string
-	// Span is where the condition stands; it is zero where it stands in no text.
-	Span langshaw.Span
+	Label string `json:"label,omitempty"`
+	// Span is where param stands; it is zero where the condition stands in no text.
+	Span langshaw.Span `json:"-"`
 }
 
 // String gives the condition as it may be shown to a person.

@@ -154,6 +154,8 @@ func TestInputsFailClosed(t *testing.T) {
 		{"member twice in a schema", []string{`{type: boolean}`, `{type: boolean, type: string}`}, "31:33 error[unsupported-construct]"},
 		{"schema within itself", []string{`{type: boolean}`, `&u {properties: {a: *u}}`}, "31:37 error[unsupported-construct]"},
 		{"contract twice", []string{"x-agent-capability:", "x-agent-capability: {}\n      x-agent-capability:"}, "7:5 error[unsupported-construct]"},
+		{"schemas that combine too many", []string{"    Money:", combine(20) + "    Money:", "{type: boolean}", "{$ref: '#/components/schemas/C20'}"}, "15:7 error[unsupported-construct]"},
+		{"schema that is itself", []string{"    Money:", "    Self: {allOf: [{$ref: '#/components/schemas/Self'}]}\n    Money:", "{type: boolean}", "{$ref: '#/components/schemas/Self'}"}, "15:7 error[unsupported-construct]"},
 		{"body without content", []string{"content:\n          application/json:\n            schema: {$ref: \"#/components/schemas/Refund\"}", "{}"}, "11:9 error[unreadable]"},
 	} {
 		parsed, diagnostics := acc.Parse([]byte(document(good, test.more...)))
@@ -169,6 +171,15 @@ func TestInputsFailClosed(t *testing.T) {
 		}
 		require.Empty(t, parsed.Operations, test.name)
 	}
+}
+
+// combine makes schemas, each of which refers twice to the one before.
+func combine(count int) string {
+	text := "    C0: {type: string}\n"
+	for i := range count {
+		text += fmt.Sprintf("    C%d: {allOf: [{$ref: '#/components/schemas/C%d'}, {$ref: '#/components/schemas/C%d'}]}\n", i+1, i, i)
+	}
+	return text
 }
 
 // TestFaultsElsewhere: what no contract leans on is not looked at.

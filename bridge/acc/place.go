@@ -74,17 +74,18 @@ func (p *places) span(start, end int) langshaw.Span {
 // ofYAML gives the offset of a line and a column as YAML counts them, both from 1.
 func (p *places) ofYAML(line, column int) int {
 	line = max(1, min(line, len(p.yamlLines)))
-	wanted := p.runesBefore(p.yamlLines[line-1]) + max(column, 1) - 1
-	block := max(sort.SearchInts(p.runes, wanted+1)-1, 0)
-	offset := block * blockSize
-	for count := p.runesBefore(offset); offset < len(p.text); offset++ {
-		if !utf8.RuneStart(p.text[offset]) {
-			continue
+	offset, left := p.yamlLines[line-1], max(column, 1)-1
+	if left > blockSize {
+		wanted := p.runesBefore(offset) + left
+		offset = max(sort.SearchInts(p.runes, wanted+1)-1, 0) * blockSize
+		left = wanted - p.runesBefore(offset)
+		for offset < len(p.text) && !utf8.RuneStart(p.text[offset]) {
+			offset++
 		}
-		if count == wanted {
-			return offset
-		}
-		count++
 	}
-	return len(p.text)
+	for ; left > 0 && offset < len(p.text); left-- {
+		_, size := utf8.DecodeRuneInString(p.text[offset:])
+		offset += size
+	}
+	return offset
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -114,7 +115,7 @@ const resource = "urn:strabo:input"
 // compile makes validators for the parameters, in order, and then for the body if there is one. Numbers are compared
 // exactly, which those of the OpenAPI library are not.
 func (e *extract) compile() ([]*jsonschema.Schema, error) {
-	c := &converter{version30: e.isVersion30(), schemas: e.schemas}
+	c := &converter{version30: e.isVersion30(), schemas: e.schemas, counts: make(map[string]int)}
 	schemas := make(map[string]any, len(e.schemas))
 	for name, schema := range e.schemas {
 		schemas[name] = c.convert(schema)
@@ -129,6 +130,11 @@ func (e *extract) compile() ([]*jsonschema.Schema, error) {
 	if e.body != nil {
 		whole["body"] = c.convert(e.body)
 		places = append(places, "#/body")
+	}
+	for _, schema := range append(slices.Collect(maps.Values(schemas)), append(parameters, whole["body"])...) {
+		if !c.isAffordable(schema) {
+			return nil, unsupported(nil, "the schemas combine more than %d schemas for one value", mostCombined)
+		}
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
@@ -146,6 +152,82 @@ func (e *extract) compile() ([]*jsonschema.Schema, error) {
 	return validators, nil
 }
 
+// mostCombined bounds how many schemas one value is checked by, since a few that refer to each other twice, and those to
+// others twice, make millions.
+const mostCombined = 10_000
+
+// isAffordable tells whether no value in what a schema describes is checked by too many schemas.
+func (c *converter) isAffordable(schema any) bool {
+	switch schema := schema.(type) {
+	case map[string]any:
+		if c.combined(schema) > mostCombined {
+			return false
+		}
+		for _, below := range schema {
+			if !c.isAffordable(below) {
+				return false
+			}
+		}
+	case []any:
+		return !slices.ContainsFunc(schema, func(below any) bool { return !c.isAffordable(below) })
+	}
+	return true
+}
+
+// combined counts the schemas that a value is checked by, itself, if it is checked by this one. It stops counting soon
+// after mostCombined.
+func (c *converter) combined(schema any) int {
+	object, ok := schema.(map[string]any)
+	if !ok {
+		return 1
+	}
+	sum := 1
+	for _, keyword := range []string{"not", "if", "then", "else"} {
+		if below, ok := object[keyword]; ok {
+			sum += c.combined(below)
+		}
+	}
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf"} {
+		list, _ := object[keyword].([]any)
+		for _, below := range list {
+			sum = min(sum+c.combined(below), mostCombined+1)
+		}
+	}
+	dependent, _ := object["dependentSchemas"].(map[string]any)
+	for _, below := range dependent {
+		sum = min(sum+c.combined(below), mostCombined+1)
+	}
+	if reference, ok := object["$ref"].(string); ok {
+		sum += c.combinedBy(reference)
+	}
+	return min(sum, mostCombined+1)
+}
+
+// combinedBy counts for what a reference refers to, each once. One that is within itself counts as too many: nothing
+// could be checked by it.
+func (c *converter) combinedBy(reference string) int {
+	if count, ok := c.counts[reference]; ok {
+		return count
+	}
+	c.counts[reference] = mostCombined + 1
+	var target any = c.schemas
+	for _, token := range strings.Split(strings.TrimPrefix(reference, "#/components/schemas/"), "/") {
+		name, _ := unescape(token)
+		switch below := target.(type) {
+		case map[string]any:
+			target = below[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i < 0 || i >= len(below) {
+				return mostCombined + 1
+			}
+			target = below[i]
+		}
+	}
+	c.counts[reference] = c.combined(target)
+	return c.counts[reference]
+}
+
 // noLoader keeps schemas from being read from anywhere.
 type noLoader struct{}
 
@@ -157,6 +239,8 @@ func (noLoader) Load(string) (any, error) {
 type converter struct {
 	version30 bool
 	schemas   map[string]any
+	// counts are those of combinedBy.
+	counts map[string]int
 }
 
 // Keywords by what is below them.

@@ -23,6 +23,7 @@ type commandLine struct {
 	Verify verifyCommand `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
 	Demo   demoCommand   `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
 	Buy    buyCommand    `cmd:"" help:"Buy at a remote UCP shop."`
+	Acc    accCommand    `cmd:"" help:"Review agent capability contracts, and show what they mean."`
 }
 
 // streams are where a command reads and writes. Answers go to out, everything else to err.

@@ -4,18 +4,22 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// commandLine lists the commands: to add one, add a field whose type has Run(*streams) error and examples() string.
+// commandLine lists the commands: to add one, add a field whose type has Run(context.Context, *streams) error and
+// examples() string.
 type commandLine struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 
@@ -58,6 +62,10 @@ func run(arguments []string, in io.Reader, out, err io.Writer) (code int) {
 			panic(r)
 		}
 	}()
+	// Interrupt and termination end what runs; a second one ends the process.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
 	s := &streams{in: in, out: out, err: err}
 	parser := kong.Must(
 		&commandLine{},
@@ -69,6 +77,7 @@ func run(arguments []string, in io.Reader, out, err io.Writer) (code int) {
 		kong.Help(printHelp),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Bind(s),
+		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	command, failure := parser.Parse(arguments)
 	if failure != nil {
@@ -93,16 +102,16 @@ func exitCode(failure error, err io.Writer) int {
 }
 
 // printHelp ends the help of a command with its examples.
-func printHelp(options kong.HelpOptions, context *kong.Context) error {
-	if failure := kong.DefaultHelpPrinter(options, context); failure != nil {
+func printHelp(options kong.HelpOptions, parsed *kong.Context) error {
+	if failure := kong.DefaultHelpPrinter(options, parsed); failure != nil {
 		return failure
 	}
-	selected := context.Selected()
+	selected := parsed.Selected()
 	if selected == nil {
 		return nil
 	}
 	if command, ok := selected.Target.Addr().Interface().(interface{ examples() string }); ok {
-		_, failure := fmt.Fprintf(context.Stdout, "\nExamples:\n%s", command.examples())
+		_, failure := fmt.Fprintf(parsed.Stdout, "\nExamples:\n%s", command.examples())
 		return failure
 	}
 	return nil

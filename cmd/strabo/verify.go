@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -44,7 +45,7 @@ func (verifyCommand) examples() string {
 }
 
 // Run verifies the files in the order given. A file that cannot be read does not keep the others from being verified.
-func (c *verifyCommand) Run(s *streams) error {
+func (c *verifyCommand) Run(ctx context.Context, s *streams) error {
 	if c.Keys < 1 || c.MaxStates < 1 {
 		return fmt.Errorf("--keys and --max-states must be at least 1")
 	}
@@ -65,7 +66,7 @@ func (c *verifyCommand) Run(s *streams) error {
 			continue
 		}
 		protocol, diagnostics := langshaw.Parse(text)
-		report := verify.Verify(protocol, options)
+		report := verify.Verify(ctx, protocol, options)
 		if err := c.print(s, name, text, protocol, diagnostics, report); err != nil {
 			return fmt.Errorf("cannot print the answer: %w", err)
 		}

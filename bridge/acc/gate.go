@@ -242,7 +242,7 @@ func (g *Gate) Decide(arguments enactment.Values) Decision {
 	}
 	for i := range g.conditions {
 		c := &g.conditions[i]
-		holds, err := c.judge(lookUp(data, c.path))
+		holds, err := c.judge(arguments, data)
 		switch {
 		case err != nil:
 			return Decision{Outcome: RejectInvalidArguments, Err: err}
@@ -266,7 +266,12 @@ func lookUp(data map[string]any, path []string) (value any, given bool) {
 	return value, given
 }
 
-func (c *gateCondition) judge(argument any, given bool) (bool, error) {
+// judge judges the condition for arguments, which are given as values and decoded.
+func (c *gateCondition) judge(arguments enactment.Values, data map[string]any) (bool, error) {
+	if value := arguments[c.path[0]]; len(c.path) == 1 && !value.IsZero() {
+		return c.holds(value)
+	}
+	argument, given := lookUp(data, c.path)
 	if !given {
 		holds, err := c.holds(enactment.Value{})
 		if err != nil || holds || c.assumed.IsZero() {

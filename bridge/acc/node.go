@@ -84,10 +84,7 @@ const maximumExponent = 400
 // maximumDigits bounds how long a number may be written, for the same reason.
 const maximumDigits = 1000
 
-var (
-	errTooLarge = errors.New("it is too large, or repeats itself too often by references")
-	errNumber   = errors.New("a number is too large")
-)
+var errTooLarge = errors.New("it is too large, or repeats itself too often by references")
 
 // brokenError says which node has no meaning in JSON.
 type brokenError struct{ at *node }

@@ -92,7 +92,7 @@ type documentReader struct {
 }
 
 // largestDocument is how many values all inputs of a document may have together.
-const largestDocument = 1_000_000
+const largestDocument = 500_000
 
 func (d *documentReader) read() {
 	d.budget = largestDocument

@@ -299,7 +299,7 @@ func TestUnknownFieldsAreKept(t *testing.T) {
 	require.Equal(t, acc.MediumRisk, declaration.Contract("POST").Risk.Value)
 }
 
-func arguments(t *testing.T, text string) enactment.Values {
+func arguments(t testing.TB, text string) enactment.Values {
 	values, err := enactment.ParseValues([]byte(text))
 	require.NoError(t, err)
 	return values

@@ -13,6 +13,8 @@ type accCommand struct {
 	Show accShowCommand `cmd:"" help:"Print what contracts mean, and where each value comes from."`
 }
 
+func (accCommand) examples() string { return accLintCommand{}.examples() + accShowCommand{}.examples() }
+
 // readContracts reads the files in the order given and hands each document to a function. One that cannot be read does
 // not keep the others from it.
 func readContracts(s *streams, files []string, each func(name string, text []byte, document *acc.Document, found acc.Diagnostics) error) error {

@@ -32,6 +32,7 @@ type commandLine struct {
 	Play     playCommand     `cmd:"" help:"Sit at the table: enact a protocol by hand."`
 	Demo     demoCommand     `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
 	Buy      buyCommand      `cmd:"" help:"Buy at a remote UCP shop."`
+	Acc      accCommand      `cmd:"" help:"Review agent capability contracts, and show what they mean."`
 }
 
 // streams are where a command reads and writes. Answers go to out, everything else to err.

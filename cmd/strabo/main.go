@@ -22,6 +22,7 @@ type commandLine struct {
 	Check  checkCommand  `cmd:"" help:"Report what is wrong with protocols."`
 	Verify verifyCommand `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
 	Fmt    fmtCommand    `cmd:"" help:"Write protocols in their canonical layout."`
+	Graph  graphCommand  `cmd:"" help:"Draw a protocol, or one way to enact it."`
 	Demo   demoCommand   `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
 	Buy    buyCommand    `cmd:"" help:"Buy at a remote UCP shop."`
 }

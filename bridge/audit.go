@@ -58,6 +58,8 @@ type Unsettled struct {
 	Key string
 	// Detail says why, without secrets.
 	Detail string
+	// Err is [ErrRequestChanged] where that is the reason, else nil.
+	Err error
 }
 
 // Divergence says that what the remote party reports and what the protocol allows do not fit: the world is not as the

@@ -220,7 +220,7 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 				continue
 			}
 			b.unknown(ctx, r, fmt.Sprintf("not tried, since step %s of %s before it is unknown",
-				waitsFor.stepName(), waitsFor.plan.action))
+				waitsFor.stepName(), waitsFor.plan.action), nil)
 			continue
 		}
 		if !again && b.gaveUp(r) {
@@ -264,8 +264,10 @@ func (b *Bridge) takeUp(r *run) {
 }
 
 // unknown tells of an observation that is not answered.
-func (b *Bridge) unknown(ctx context.Context, r *run, detail string) {
-	u := Unsettled{Enactment: r.key, Action: r.plan.action, Step: r.stepName(), Key: r.idempotency, Detail: detail}
+func (b *Bridge) unknown(ctx context.Context, r *run, detail string, cause error) {
+	u := Unsettled{
+		Enactment: r.key, Action: r.plan.action, Step: r.stepName(), Key: r.idempotency, Detail: detail, Err: cause,
+	}
 	b.log.WarnContext(ctx, "outcome of a call unknown",
 		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key", u.Key, "detail", u.Detail)
 	if b.options.OnUnknown != nil {

@@ -49,7 +49,10 @@ func (x *exchange) prepare(ctx context.Context, chosen enactment.Values) error {
 	sum := digest(request.method, url, body)
 	switch {
 	case x.open != nil && x.open.Digest != sum:
-		return unclear("%v: step %s of %s", ErrRequestChanged, x.step.name, x.plan.action)
+		return &unclearError{
+			detail: fmt.Sprintf("%v: step %s of %s", ErrRequestChanged, x.step.name, x.plan.action),
+			cause:  ErrRequestChanged,
+		}
 	case x.open != nil:
 		x.sends = 1 // It may have left.
 	default:

@@ -59,9 +59,12 @@ func TestOneRequestAtATimeInAnEnactment(t *testing.T) {
 			for i := range enactments {
 				s.attempt("Ask", adapter.Values{"rid": fmt.Sprintf("r%d", i), "room": "double", "guest": "me"})
 			}
-			var asking sync.WaitGroup
+			var booked []adapter.Observation
 			for range enactments {
-				o := s.expect("Booked")
+				booked = append(booked, s.expect("Booked"))
+			}
+			var asking sync.WaitGroup
+			for _, o := range booked {
 				number, _ := o.Value("number")
 				rid, _ := o.Value("rid")
 				s.attempt("Pay", adapter.Values{"rid": rid, "number": number, "card": token})

@@ -183,7 +183,7 @@ func TestARequestThatWouldChangeIsNotSent(t *testing.T) {
 
 	s.start(with(journal), func(o *bridge.Options) { o.Settings = map[string]any{"house": "another"} })
 	u := receive(s, s.unknown)
-	assert.Contains(t, u.Detail, bridge.ErrRequestChanged.Error())
+	require.ErrorIs(t, u.Err, bridge.ErrRequestChanged)
 	assert.Len(t, s.hotel.requests(), 1, "neither under the old key nor under a new one")
 }
 

@@ -37,6 +37,8 @@ type unclearError struct {
 	detail string
 	// unsent tells that the request has certainly not left, so that it may be made anew.
 	unsent bool
+	// cause is a reason of its own, or nil.
+	cause error
 }
 
 func (e *unclearError) Error() string { return "bridge: outcome unknown: " + e.detail }
@@ -85,7 +87,7 @@ func (r *run) answer(ctx context.Context) error {
 		if err := r.append(ctx, Entry{Kind: kind, Step: s.name, Key: r.idempotency, Detail: unclear.detail}); err != nil {
 			return err
 		}
-		r.bridge.unknown(ctx, r, unclear.detail)
+		r.bridge.unknown(ctx, r, unclear.detail, unclear.cause)
 		return err
 	}
 	return nil

@@ -6,7 +6,7 @@ import "iter"
 // (semantics section 5). Guards are few and small, and documented with the protocol. A changed predicate needs a changed
 // name, since the name stands for it in [Rules.Hash].
 type Guard struct {
-	// Name identifies the guard; refusals give it.
+	// Name identifies the guard; refusals give it. The guards of an action are asked in the order of their names.
 	Name string
 	// Action is the action that is guarded.
 	Action string

@@ -131,12 +131,15 @@ func (w *contest) settled(candidate int) {
 // dominatedBy refuses one of two candidates of which one dominates the other.
 func dominatedBy(c, by *candidate) *Rejection {
 	attribute, over := dominates(by, c)
+	detail := "%s of %s binds %s with higher authority"
 	if !over {
+		// In a cycle of domination one has to be kept that is dominated itself.
 		attribute, _ = dominates(c, by)
+		detail = "%s of %s came first in a cycle of authority and binds %s"
 	}
 	return &Rejection{
 		Code: Dominated, Attribute: attribute, By: by.rule.role,
-		Detail: fmt.Sprintf("%s of %s binds %s with higher authority", by.rule.name, by.rule.role, attribute),
+		Detail: fmt.Sprintf(detail, by.rule.name, by.rule.role, attribute),
 	}
 }
 

@@ -67,10 +67,9 @@ func BenchmarkEnabled(b *testing.B) {
 func BenchmarkApply(b *testing.B) {
 	r := compile(b, simpleUCP)
 	f, _ := enactment.Judge(created(b, r, "c1"), complete(b, "c1"))
-	s := r.NewState(`{"cid":"c1"}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		s = r.NewState(`{"cid":"c1"}`)
+		s := r.NewState(`{"cid":"c1"}`)
 		s.Apply(f)
 	}
 }

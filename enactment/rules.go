@@ -290,6 +290,10 @@ func (r *Rules) configure(c compiler) error {
 		}
 		rule.guards = append(rule.guards, guard)
 	}
+	for _, rule := range r.actions {
+		// The first guard that says no is named, so their order is part of what the hash stands for.
+		slices.SortStableFunc(rule.guards, func(a, b Guard) int { return strings.Compare(a.Name, b.Name) })
+	}
 	return nil
 }
 

@@ -33,16 +33,31 @@ type cutter struct {
 	bare bool
 }
 
+// newReading makes a cutter that has taken the name of the protocol, and the reader to which it hands the entries.
+func newReading(text []byte, found *report) (*cutter, *reader) {
+	r := newReader(found)
+	c := &cutter{scanner: newScanner(string(text)), taker: r}
+	r.draft.name = c.scanner.title()
+	return c, r
+}
+
 // run cuts until the end of the text, or until there is more to say than can be said.
 func (c *cutter) run() {
+	if c.runOpen() {
+		c.flush()
+	}
+}
+
+// runOpen is run, but leaves the last entry open. It tells whether it got to the end of the text.
+func (c *cutter) runOpen() bool {
 	for !c.taker.isFull() {
 		t := c.scanner.next()
 		if t.kind == endOfText {
-			c.flush()
-			return
+			return true
 		}
 		c.take(t)
 	}
+	return false
 }
 
 func (c *cutter) take(t token) {

@@ -157,4 +157,6 @@ func nearestKeyword(text string) string {
 
 // Nearest gives the name that was probably meant by another: the one at the smallest edit distance, the first of
 // several, if that distance is at most a third of the longer of the two (semantics section 2); otherwise nothing.
-func Nearest(name string, among []string) string { return newSuggester().nearest(name, newCandidates(among)) }
+func Nearest(name string, among []string) string {
+	return newSuggester().nearest(name, newCandidates(among))
+}

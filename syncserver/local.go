@@ -45,11 +45,20 @@ type Option func(*Local)
 
 // WithBatch makes finalisation batch instead of immediate. The first attempt of an enactment that arrives opens a
 // window for that enactment; it closes after the time span, or when it holds count attempts, whichever comes first,
-// and then its attempts are judged together. A span or a count that is not positive sets no such limit; without either
-// finalisation stays immediate. With a count alone, attempts wait until as many have come.
+// and then its attempts are judged together. A span that is not positive sets no such limit, and attempts wait until as
+// many have come; a count that is not positive or more than [MostInWindow] means that. Without either finalisation stays
+// immediate.
 func WithBatch(span time.Duration, count int) Option {
-	return func(l *Local) { l.span, l.count = max(span, 0), max(count, 0) }
+	return func(l *Local) {
+		l.span, l.count = max(span, 0), max(count, 0)
+		if l.span > 0 && l.count == 0 || l.count > MostInWindow {
+			l.count = MostInWindow
+		}
+	}
 }
+
+// MostInWindow is how many attempts one window holds at most: to judge them costs up to the square of their number.
+const MostInWindow = 1024
 
 // WithRetention says how long an answer is kept, so that an attempt that arrives again gets it: the time must be longer
 // than any agent goes on submitting one attempt. Attempts that were made longer ago are refused as expired if nothing

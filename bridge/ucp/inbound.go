@@ -76,15 +76,16 @@ type InboundOptions struct {
 // in the same way, and goes on only if the total is still the same.
 //
 // The link from an enactment to the next lies in the id of the attempt that cancels it, so what is in force follows
-// from the logs alone. A PUT replaces, but members that it omits are kept (buyer, fulfillment, discounts, and within a
-// fulfillment method its destinations, selections and groups), as the public platforms expect; null clears.
+// from the logs alone. A PUT replaces, but members that it omits are kept (line_items, buyer, fulfillment, discounts, and
+// within a fulfillment method its destinations, selections and groups), as the public platforms expect; null clears.
 //
 // # What is kept where
 //
 // The payment goes into the Complete attempt and nowhere else. Discount codes are bound only if the protocol's Create
 // carries discounts; else they are answered with a warning. Answers by Idempotency-Key are kept in memory, bounded in
-// time and number; a bridge that was restarted repeats none, but the engine still lets nothing happen twice. One bridge
-// serves one Platform party: two of them would share its enactments between them.
+// time and number; a bridge that was restarted repeats none, but the engine still lets nothing happen twice. It finds open
+// and paid checkouts again in what the executor keeps, and answers 404 for canceled ones. One bridge serves one Platform
+// party: two of them would share its enactments between them.
 //
 // ServeHTTP is safe for concurrent use, and needs Run to run.
 type Inbound struct {
@@ -101,6 +102,7 @@ type Inbound struct {
 	sessions map[string]*session // by wire id
 	orders   map[string]*session // by order id
 	ended    []*session          // those that ended, in that order; some may have been renewed since
+	searched time.Time           // when expired checkouts were last looked for
 }
 
 // Storefront presents checkouts on behalf of the Business. It is asked for every response and must give the same for

@@ -176,6 +176,7 @@ func TestInboundPaymentAgainstChange(t *testing.T) {
 						},
 					)
 					end := s.ask("GET", path, "")
+					settle()
 					paid, changed := answers[0].status, answers[1].status
 					switch {
 					case paid == 200 && changed == 409: // The payment was first.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -34,11 +35,14 @@ import (
 type stall struct {
 	// pens is how many pens there are for a checkout; more are refused.
 	pens atomic.Int64
-	// price is what a pen costs.
+	// price is what a pen costs, and more what else there is costs; it is set before anybody buys.
 	price atomic.Int64
-	// numbered numbers the orders, and orders counts those that were told.
+	more  map[string]int64
+	// numbered numbers the orders, and orders counts those that happened.
 	numbered atomic.Int64
 	orders   atomic.Int64
+	// refuse, if set, gives the reason for which everything is refused.
+	refuse func() any
 	// hold, if set, is called before each answer with the action of the Platform that is being answered.
 	hold func(ctx context.Context, action string)
 }
@@ -71,7 +75,11 @@ func (f stallFulfillment) option() string {
 	return ""
 }
 
-func (s *stall) prices() map[string]int64 { return map[string]int64{"pen": s.price.Load(), "ink": 250} }
+func (s *stall) prices() map[string]int64 {
+	prices := map[string]int64{"pen": s.price.Load(), "ink": 250}
+	maps.Copy(prices, s.more)
+	return prices
+}
 
 // quote prices a wish.
 func (s *stall) quote(lines []stallLine, shipping bool) ([]ucp.Total, error) {
@@ -110,14 +118,10 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 		var cid string
 		_ = f.Known["cid"].Decode(&cid)
 		values["cid"] = cid
-		err := agent.Attempt(ctx, action, values).Err(ctx)
-		if errors.Is(err, enactment.Excluded) {
-			return nil
+		if err := agent.Attempt(ctx, action, values).Err(ctx); !errors.Is(err, enactment.Excluded) {
+			return err
 		}
-		if err == nil && action == "Completed" {
-			s.orders.Add(1)
-		}
-		return err
+		return nil
 	}
 	held := func(ctx context.Context, action string) {
 		if s.hold != nil {
@@ -126,6 +130,9 @@ func (s *stall) agent(t *testing.T, rules *enactment.Rules, exec adapter.Executo
 	}
 	agent.OnEnabled("Created", func(ctx context.Context, f *adapter.FeasibleAction) error {
 		held(ctx, "Create")
+		if s.refuse != nil {
+			return answer(ctx, f, "Refused", adapter.Values{"reason": s.refuse()})
+		}
 		var lines []stallLine
 		var fulfillment stallFulfillment
 		err := errors.Join(value(f.Enactment, "Create", "line_items", &lines), value(f.Enactment, "Create", "fulfillment", &fulfillment))
@@ -265,6 +272,9 @@ func newSystemOf(
 	s.stall.pens.Store(10)
 	s.stall.price.Store(100)
 	record := syncserver.WithRecorder(func(r enactment.Record) {
+		if r.Kind == enactment.Happened && r.Action == "Completed" {
+			s.stall.orders.Add(1)
+		}
 		text, err := json.Marshal(r)
 		if err == nil {
 			_, err = s.records.Write(append(text, '\n'))

@@ -30,7 +30,6 @@ type respond func(ctx context.Context, c call) (status int, body any, err error)
 func (in *Inbound) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, respond := range map[string]respond{
-		"GET /.well-known/ucp":                  in.discover,
 		"GET /checkout-sessions/{id}":           in.get,
 		"GET /orders/{id}":                      in.getOrder,
 		"POST /checkout-sessions":               in.create,
@@ -40,6 +39,10 @@ func (in *Inbound) routes() *http.ServeMux {
 	} {
 		mux.Handle(pattern, in.handle(pattern, respond))
 	}
+	mux.HandleFunc("GET "+discoveryPath, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=60") // UCP: at least a minute.
+		in.handle("GET "+discoveryPath, in.discover).ServeHTTP(w, r)
+	})
 	// More general than the above: what is left is another path, or a known one with another method.
 	for pattern, allowed := range map[string]string{
 		"/.well-known/ucp":                 "GET, HEAD",

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -69,12 +68,20 @@ func (in *Inbound) create(ctx context.Context, c call) (int, any, error) {
 	s.codes = contents.Discounts
 	in.mu.Unlock()
 	if err := in.bind(ctx, s, m, contents); err != nil {
-		if p, ok := errors.AsType[*problem](err); ok && !p.transient || !c.repeatable {
-			in.abandon(s)
+		if p, ok := errors.AsType[*problem](err); ok && !p.transient {
+			in.mu.Lock()
+			in.drop(s)
+			in.mu.Unlock()
+		} else if !c.repeatable {
+			in.abandon(ctx, s)
 		}
 		return 0, nil, err
 	}
-	return in.showing(ctx, http.StatusCreated, s)
+	status, v, err := in.showing(ctx, http.StatusCreated, s)
+	if err != nil && !c.repeatable {
+		in.abandon(ctx, s)
+	}
+	return status, v, err
 }
 
 // bind attempts Create in an enactment and waits for the Business to price it. It fails with a problem if the Business
@@ -209,137 +216,46 @@ func (in *Inbound) replace(ctx context.Context, s *session, old *member, content
 	m := s.next()
 	m.wanted = true
 	in.mu.Unlock()
-	defer func() { // In force, or refused, or left over, or to be decided by what is observed later.
-		in.mu.Lock()
-		m.wanted = false
-		in.mu.Unlock()
-		in.sweep(context.WithoutCancel(ctx), s)
-	}()
 	if err := in.bind(ctx, s, m, contents); err != nil {
+		in.giveUp(ctx, s, m)
 		return err
 	}
-	cancel := in.agent.Attempt(ctx, "Cancel", adapter.Values{"cid": old.cid}, adapter.WithAttemptID(replacing+m.cid))
+	// Not with ctx, for if this were given up before it is decided, the new one would have to be cancelled, and might
+	// be in force nevertheless.
+	cancel := in.agent.Attempt(context.WithoutCancel(ctx), "Cancel", adapter.Values{"cid": old.cid}, adapter.WithAttemptID(replacing+m.cid))
 	if err := cancel.Err(ctx); err != nil {
+		select {
+		case <-cancel.Done():
+			in.giveUp(ctx, s, m)
+		default:
+			go func() {
+				<-cancel.Done()
+				in.giveUp(ctx, s, m)
+			}()
+		}
 		return refusedBy(err, what)
 	}
 	var f facts
-	// What the request sees next must show that it was first to see the Cancel of its own.
-	if err := in.await(ctx, s, func() bool { f = old.facts(); return f.cancel != nil && f.ended() }); err != nil {
+	err := in.await(ctx, s, func() bool { f = old.facts(); return f.cancel != nil && f.ended() })
+	in.giveUp(ctx, s, m)
+	switch {
+	case err != nil:
 		return unanswered(what)
-	}
-	if f.completed != nil {
+	case f.completed != nil:
 		return notModifiable("The change came too late: the checkout has been completed.")
 	}
 	return nil
 }
 
-// complete pays the enactment in force.
-func (in *Inbound) complete(ctx context.Context, c call) (int, any, error) {
-	s, err := in.find(c.id)
-	if err != nil {
-		return 0, nil, err
-	}
-	payment, err := in.readPayment(c.body)
-	if err != nil {
-		return 0, nil, err
-	}
-	attempt := "complete:" + c.token + ":"
-	if m := in.memberWith(s, "Complete", attempt); m != nil {
-		return in.paid(ctx, s, m)
-	}
-	now, err := in.now(s)
-	if err != nil {
-		return 0, nil, err
-	}
-	if status := now.facts.status(true); status == "completed" || status == "canceled" {
-		return 0, nil, notModifiable("The checkout cannot be completed: %s.", describe(status))
-	}
-	p, err := in.options.Storefront.Present(ctx, now.contents)
-	if err != nil {
-		return 0, nil, fmt.Errorf("ucp: inbound: present a checkout: %w", err)
-	}
-	if m := missing(p.Messages); m != nil {
-		return 0, nil, &problem{
-			status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: m.Content, messages: p.Messages, transient: true,
-		}
-	}
-	if now.facts.declined != nil {
-		if now, err = in.renew(ctx, s, now); err != nil {
-			return 0, nil, err
-		}
-	}
-	values := adapter.Values{"cid": now.member.cid, "payment": payment}
-	complete := in.agent.Attempt(ctx, "Complete", values, adapter.WithAttemptID(attempt+now.member.cid))
-	if err := complete.Err(ctx); err != nil {
-		return 0, nil, refusedBy(err, payingFor)
-	}
-	return in.paid(ctx, s, now.member)
-}
-
-const payingFor = "The payment"
-
-// paid waits for the Business to take a payment that has been attempted, or not.
-func (in *Inbound) paid(ctx context.Context, s *session, m *member) (int, any, error) {
-	var f facts
-	if err := in.await(ctx, s, func() bool { f = m.facts(); return f.complete != nil && f.ended() }); err != nil {
-		return 0, nil, unanswered(payingFor)
-	}
-	switch {
-	case f.completed != nil:
-		return in.showing(ctx, http.StatusOK, s)
-	case f.declined != nil:
-		return 0, nil, declined(f).problem(http.StatusPaymentRequired)
-	default:
-		return 0, nil, notModifiable("The payment was not taken: the checkout was canceled or changed before.")
-	}
-}
-
-// renew puts a fresh enactment with the same contents in the place of one whose payment was declined, so that the
-// checkout can be paid in another way. It fails with a problem if the Business now asks for another sum.
-func (in *Inbound) renew(ctx context.Context, s *session, before shown) (shown, error) {
-	release, err := in.take(ctx, s)
-	if err != nil {
-		return shown{}, err
-	}
-	defer release()
-	now, err := in.now(s)
-	if err != nil {
-		return shown{}, err
-	}
-	if now.member == before.member {
-		if err := in.replace(ctx, s, before.member, before.contents); err != nil {
-			return shown{}, err
-		}
-		if now, err = in.now(s); err != nil {
-			return shown{}, err
-		}
-	}
-	sum := func(f facts) enactment.Value { v, _ := f.created.Value("totals"); return v }
-	if !sum(now.facts).Equal(sum(before.facts)) {
-		return shown{}, notModifiable("The checkout has been priced anew, and its total is another one now.")
-	}
-	return now, nil
-}
-
-// readPayment gives the instrument of a complete. Its contents are the Business's to judge, but for the handler.
-func (in *Inbound) readPayment(body enactment.Value) (json.RawMessage, error) {
-	var wanted struct {
-		PaymentData json.RawMessage `json:"payment_data"`
-	}
-	var instrument struct {
-		HandlerID string `json:"handler_id"`
-	}
-	if body.Decode(&wanted) != nil || wanted.PaymentData == nil || json.Unmarshal(wanted.PaymentData, &instrument) != nil {
-		return nil, invalid("$.payment_data", "payment_data must be a payment instrument.")
-	}
-	known := func(h PaymentHandler) bool { return h.ID == instrument.HandlerID }
-	if len(in.options.PaymentHandlers) > 0 && !slices.ContainsFunc(in.options.PaymentHandlers, known) {
-		return nil, &problem{
-			status: http.StatusBadRequest, code: "INVALID_REQUEST", path: "$.payment_data.handler_id",
-			detail: "The payment handler is not one that is offered.",
-		}
-	}
-	return wanted.PaymentData, nil
+// giveUp ends the wait to put an enactment in force. If it is in force, or will be when the Cancel of the one before is
+// answered, nothing comes of that; if it cannot be any more, it is cancelled, now or when the Business has created it.
+func (in *Inbound) giveUp(ctx context.Context, s *session, m *member) {
+	in.mu.Lock()
+	m.wanted = false
+	in.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.options.AnswerTimeout)
+	defer cancel()
+	in.sweep(ctx, s)
 }
 
 // cancel ends the chain.
@@ -411,12 +327,12 @@ func describe(status string) string {
 	}
 }
 
-// abandon gives up a checkout that nobody has been told of. What the Business creates late is cancelled then.
-func (in *Inbound) abandon(s *session) {
+// abandon gives up a checkout that nobody has been told of. It is cancelled, now or when the Business has created it.
+func (in *Inbound) abandon(ctx context.Context, s *session) {
 	in.mu.Lock()
-	defer in.mu.Unlock()
 	s.abandoned = true
-	if s.inForce().facts().refused != nil {
-		delete(in.sessions, s.id)
-	}
+	in.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.options.AnswerTimeout)
+	defer cancel()
+	in.sweep(ctx, s)
 }

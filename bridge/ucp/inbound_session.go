@@ -2,7 +2,6 @@ package ucp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,6 +20,8 @@ import (
 type session struct {
 	id      string
 	members []*member // by number
+	// since is the number of the first enactment that is remembered.
+	since int
 	// changed is closed, and another one made, whenever something was observed in the chain.
 	changed chan struct{}
 	// turn has a token for the one request that may add to the chain.
@@ -43,9 +44,10 @@ type session struct {
 type member struct {
 	cid    string
 	number int
-	// enactment is what has been observed of it; known tells that there is anything yet.
-	enactment adapter.Enactment
-	known     bool
+	// observed is what has been observed of it, known that there is anything yet. It changes together with what follows
+	// from it for the chain, so a request that has seen the one has seen the other.
+	observed facts
+	known    bool
 	// wanted tells that a request is waiting to put it in force, so that it is not cancelled as left over.
 	wanted bool
 	// swept tells that it is being cancelled as left over.
@@ -140,12 +142,10 @@ type facts struct {
 	create, created, refused, complete, completed, declined, cancel, cancelled *enactment.Instance
 }
 
-func (m *member) facts() facts {
+// factsOf reads what has happened in an enactment.
+func factsOf(e adapter.Enactment) facts {
 	var f facts
-	if m == nil || !m.known {
-		return f
-	}
-	for i := range m.enactment.Instances() {
+	for i := range e.Instances() {
 		switch i.Action {
 		case "Create":
 			f.create = &i
@@ -166,6 +166,14 @@ func (m *member) facts() facts {
 		}
 	}
 	return f
+}
+
+// facts gives what has been observed, nothing for nil.
+func (m *member) facts() facts {
+	if m == nil {
+		return facts{}
+	}
+	return m.observed
 }
 
 // answered tells that the Business has priced or refused the enactment.
@@ -217,43 +225,54 @@ func (in *Inbound) observe(ctx context.Context, e adapter.Enactment) {
 		return // Another agent of the party started it.
 	}
 	in.mu.Lock()
+	f := factsOf(e)
 	s, ok := in.sessions[id]
 	if !ok {
-		s = newSession(id)
-		if (&member{enactment: e, known: true}).facts().cancel != nil {
+		if f.cancel != nil || f.refused != nil {
 			in.mu.Unlock()
 			return // It was forgotten, or ended before the process was started anew.
 		}
+		s = newSession(id)
 		in.sessions[id] = s
 	}
+	if number < s.since {
+		in.mu.Unlock()
+		return // It was replaced, and forgotten.
+	}
 	m := s.member(cid, number)
-	m.enactment, m.known = e, true
+	m.observed, m.known = f, true
 	in.follow(s)
 	s.announce()
 	in.mu.Unlock()
 	in.sweep(ctx, s)
 }
 
-// longestChain is how many enactments of a chain are remembered before those that were replaced are forgotten.
+// longestChain is how many enactments of a chain are remembered before those that ended are forgotten.
 const longestChain = 16
 
-// follow notes whether the chain has ended, and as which order. The caller holds mu.
+// follow notes what has become of the chain. The caller holds mu.
 func (in *Inbound) follow(s *session) {
-	f := s.inForce().facts()
+	current := s.inForce()
+	f := current.facts()
 	s.ended = f.ended()
 	if s.ended && !s.queued {
 		s.queued = true
 		in.ended = append(in.ended, s)
-	}
-	if len(s.members) > longestChain {
-		current := s.inForce()
-		s.members = slices.DeleteFunc(s.members, func(m *member) bool { return m.number < current.number })
+		if len(in.ended) > 2*len(in.sessions)+longestChain { // Most of them have been dropped.
+			in.ended = slices.DeleteFunc(in.ended, func(s *session) bool { return in.sessions[s.id] != s })
+		}
 	}
 	if f.completed != nil {
 		if id := orderID(*f.completed); id != "" {
 			s.order = id
 			in.orders[id] = s
 		}
+	}
+	if len(s.members) > longestChain {
+		s.since = current.number
+		s.members = slices.DeleteFunc(s.members, func(m *member) bool {
+			return m.number < s.since || m != current && !m.wanted && m.facts().ended()
+		})
 	}
 }
 
@@ -306,66 +325,6 @@ func chainOf(e adapter.Enactment) (cid, id string, number int, ok bool) {
 
 // sessionPrefix begins every wire id, so that enactments of other agents are told apart.
 const sessionPrefix = "chk_"
-
-// errFull is given when all checkouts that may be kept are open.
-var errFull = errors.New("ucp: inbound: too many open checkouts")
-
-// forgottenAfter is how long an open checkout that nobody asks for is kept if there are too many: the time after which
-// UCP lets a checkout expire that does not say when it does.
-const forgottenAfter = 6 * time.Hour
-
-// open adds a checkout. If there are too many, the one that ended first makes place, else those that expired; the
-// latter are cancelled.
-func (in *Inbound) open(ctx context.Context, id string) (*session, error) {
-	in.mu.Lock()
-	s, expired, err := in.place(id)
-	in.mu.Unlock()
-	for _, old := range expired {
-		in.sweep(context.WithoutCancel(ctx), old)
-	}
-	return s, err
-}
-
-// place finds a place for a checkout. The caller holds mu.
-func (in *Inbound) place(id string) (s *session, expired []*session, err error) {
-	if s, ok := in.sessions[id]; ok {
-		return s, nil, nil
-	}
-	for len(in.sessions) >= in.options.Checkouts && len(in.ended) > 0 {
-		oldest := in.ended[0]
-		in.ended = in.ended[1:]
-		oldest.queued = false
-		// It may have been renewed since, after Declined: then it will stand in line again.
-		if oldest.ended {
-			in.drop(oldest)
-		}
-	}
-	if len(in.sessions) >= in.options.Checkouts {
-		for _, s := range in.sessions {
-			if time.Since(s.used) > forgottenAfter {
-				s.abandoned = true
-				expired = append(expired, s)
-				in.drop(s)
-			}
-		}
-	}
-	if len(in.sessions) >= in.options.Checkouts {
-		return nil, expired, errFull
-	}
-	s = newSession(id)
-	in.sessions[id] = s
-	return s, expired, nil
-}
-
-// drop forgets a checkout. The caller holds mu.
-func (in *Inbound) drop(s *session) {
-	if in.sessions[s.id] == s {
-		delete(in.sessions, s.id)
-	}
-	if in.orders[s.order] == s {
-		delete(in.orders, s.order)
-	}
-}
 
 // await waits until done holds of the chain; done is called with the lock held. The error is the context's.
 func (in *Inbound) await(ctx context.Context, s *session, done func() bool) error {

@@ -2,7 +2,9 @@ package ucp_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -172,6 +174,7 @@ func TestInboundDiscovery(t *testing.T) {
 	profile := s.ask("GET", "/.well-known/ucp", "")
 	require.Equal(t, http.StatusOK, profile.status)
 	requireSchema(t, profileSchema, profile.raw)
+	require.Equal(t, "public, max-age=60", profile.header.Get("Cache-Control"))
 	require.Contains(t, profile.raw, `"endpoint":"http://example.com"`)
 	require.NotContains(t, profile.raw, "discount")
 
@@ -355,6 +358,13 @@ func TestInboundLongChain(t *testing.T) {
 		require.Equal(t, http.StatusOK, r.status, r.raw)
 		require.EqualValues(t, 250*(1+i%2)+50, r.total("total"))
 	}
+	for range 50 {
+		r := s.ask("PUT", "/checkout-sessions/"+id, `{"line_items": [{"item": {"id": "pen"}, "quantity": 11}]}`)
+		require.Equal(t, http.StatusBadRequest, r.status, r.raw)
+	}
+	for range 50 {
+		require.Equal(t, http.StatusPaymentRequired, s.ask("POST", "/checkout-sessions/"+id+"/complete", paying(badToken)).status)
+	}
 	require.Equal(t, http.StatusOK, s.ask("POST", "/checkout-sessions/"+id+"/complete", paying(goodToken)).status)
 }
 
@@ -408,4 +418,53 @@ func TestInboundAnyBody(t *testing.T) {
 		}
 	})
 	require.NotContains(t, s.logged.String(), "level=ERROR")
+}
+
+// brokenStorefront cannot present anything.
+type brokenStorefront struct{}
+
+func (brokenStorefront) Present(context.Context, ucp.Contents) (ucp.Presentation, error) {
+	return ucp.Presentation{}, errors.New("the catalogue is on fire")
+}
+
+// TestInboundOwnFaults: what is the bridge's own fault is logged, and not told to the platform.
+func TestInboundOwnFaults(t *testing.T) {
+	s := newSystem(t, func(_ *stall, o *ucp.InboundOptions) { o.Storefront = brokenStorefront{} })
+	r := s.ask("POST", "/checkout-sessions", onePen+"}", "Idempotency-Key", "k1")
+	require.Equal(t, http.StatusInternalServerError, r.status)
+	require.Equal(t, "INTERNAL_ERROR", r.code())
+	require.NotContains(t, r.raw, "fire")
+	require.Contains(t, s.logged.String(), "the catalogue is on fire")
+	// It is not what the key stands for from now on.
+	require.Equal(t, http.StatusInternalServerError, s.ask("POST", "/checkout-sessions", onePen+"}", "Idempotency-Key", "k1").status)
+	require.Equal(t, 1, strings.Count(s.records.String(), `"action":"Created"`))
+	// Without a key nobody can ask for it again, so it is cancelled.
+	require.Zero(t, strings.Count(s.records.String(), `"action":"Cancel"`))
+	require.Equal(t, http.StatusInternalServerError, s.ask("POST", "/checkout-sessions", onePen+"}").status)
+	require.Equal(t, 1, strings.Count(s.records.String(), `"action":"Cancel"`))
+}
+
+// TestInboundSaysWhatTheBusinessSaid: a reason may be a sentence, or an object of one of several shapes.
+func TestInboundSaysWhatTheBusinessSaid(t *testing.T) {
+	for _, test := range []struct {
+		reason             any
+		code, detail, path string
+	}{
+		{"We are closed.", "REFUSED", "We are closed.", ""},
+		{map[string]any{"code": "closed", "content": "We are closed.", "path": "$.buyer"}, "CLOSED", "We are closed.", "$.buyer"},
+		{map[string]any{"message": "We are closed."}, "REFUSED", "We are closed.", ""},
+		{map[string]any{"detail": "We are closed."}, "REFUSED", "We are closed.", ""},
+		{nil, "REFUSED", "The business refused the checkout.", ""},
+		{[]int{1}, "REFUSED", "The business refused the checkout.", ""},
+	} {
+		s := newSystem(t, func(st *stall, _ *ucp.InboundOptions) { st.refuse = func() any { return test.reason } })
+		r := s.ask("POST", "/checkout-sessions", onePen+"}")
+		require.Equal(t, http.StatusBadRequest, r.status)
+		require.Equal(t, test.code, r.code())
+		require.Equal(t, test.detail, r.detail())
+		if test.path != "" {
+			require.Contains(t, r.raw, test.path)
+		}
+		s.stop()
+	}
 }

@@ -87,6 +87,37 @@ func TestInboundCreateIsAnsweredLate(t *testing.T) {
 	})
 }
 
+func TestInboundCreateIsRefusedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pricing := newGate("Create")
+		s := newSystem(t, func(st *stall, _ *ucp.InboundOptions) { st.hold = pricing.hold; st.pens.Store(0) })
+		create := func() response {
+			return s.ask("POST", "/checkout-sessions", onePen+"}", "Idempotency-Key", "k1")
+		}
+		require.Equal(t, http.StatusServiceUnavailable, create().status)
+		close(pricing.open)
+		synctest.Wait()
+		refused := create()
+		require.Equal(t, http.StatusBadRequest, refused.status, refused.raw)
+		require.Equal(t, "OUT_OF_STOCK", refused.code())
+		require.Equal(t, refused.raw, create().raw)
+	})
+}
+
+// TestInboundManyRefusals: what never was a checkout takes no place from those that are.
+func TestInboundManyRefusals(t *testing.T) {
+	s := newSystem(t, func(_ *stall, o *ucp.InboundOptions) { o.Checkouts = 3 })
+	open := s.ready(t)
+	paid := s.ready(t)
+	require.Equal(t, http.StatusOK, s.ask("POST", "/checkout-sessions/"+paid+"/complete", paying(goodToken)).status)
+	s.stall.pens.Store(0)
+	for range 100 {
+		require.Equal(t, http.StatusBadRequest, s.ask("POST", "/checkout-sessions", onePen+"}").status)
+	}
+	require.Equal(t, http.StatusOK, s.ask("GET", "/checkout-sessions/"+open, "").status)
+	require.Equal(t, http.StatusOK, s.ask("GET", "/checkout-sessions/"+paid, "").status)
+}
+
 func TestInboundChangeIsAnsweredLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cancelling := newGate("Cancel")

@@ -57,11 +57,11 @@ func (buyCommand) examples() string {
 }
 
 // Run buys.
-func (c *buyCommand) Run(s *streams) error {
+func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if c.Quantity < 1 {
 		return fmt.Errorf("--quantity is %d: at least 1 is needed", c.Quantity)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	business, err := ucp.Discover(ctx, nil, c.Business)
 	if err != nil {
@@ -71,7 +71,9 @@ func (c *buyCommand) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.err, "paying with %s\n", instrument["handler_id"])
+	if c.Pay == "" {
+		fmt.Fprintf(s.err, "strabo: paying with %s\n", story.Printable(fmt.Sprint(instrument["handler_id"])))
+	}
 
 	told := new(story.Story)
 	at, err := counter.Open(business, counter.Options{
@@ -103,7 +105,7 @@ func (c *buyCommand) Run(s *streams) error {
 func (c *buyCommand) answer(s *streams, ending shopper.Ending, err error) error {
 	if err != nil {
 		var unknown *counter.UnknownError
-		if errors.As(err, &unknown) || errors.Is(err, context.DeadlineExceeded) {
+		if errors.As(err, &unknown) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 			fmt.Fprintf(s.err, "strabo: nobody can tell whether there is an order: %s\n", story.Printable(err.Error()))
 			return errNo
 		}

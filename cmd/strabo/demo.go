@@ -66,11 +66,11 @@ var lantern = shopper.Wish{
 }
 
 // Run opens the shop, buys there, and tells how it went.
-func (c *demoCommand) Run(s *streams) (err error) {
+func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	if c.Rounds < 1 {
 		return fmt.Errorf("--rounds is %d: at least 1 is needed", c.Rounds)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), demoTime)
+	ctx, cancel := context.WithTimeout(ctx, demoTime)
 	defer cancel()
 	told := new(story.Story)
 	goods := demoshop.Goods()

@@ -47,7 +47,7 @@ func (graphCommand) examples() string {
 }
 
 // Run draws one file.
-func (c *graphCommand) Run(s *streams) error {
+func (c *graphCommand) Run(ctx context.Context, s *streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -71,9 +71,9 @@ func (c *graphCommand) Run(s *streams) error {
 	}
 	var picture bytes.Buffer
 	if c.Sequence {
-		err = c.drawSequence(s, &picture, rules)
+		err = c.drawSequence(ctx, s, &picture, rules)
 	} else {
-		err = c.drawChart(&picture, rules)
+		err = c.drawChart(ctx, &picture, rules)
 	}
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func didYouMean(role string, p *langshaw.Protocol) string {
 	return ""
 }
 
-func (c *graphCommand) drawChart(w io.Writer, rules *enactment.Rules) error {
+func (c *graphCommand) drawChart(ctx context.Context, w io.Writer, rules *enactment.Rules) error {
 	var options diagram.Options
 	if c.Role != "" {
 		options.Role = c.Role
@@ -121,7 +121,7 @@ func (c *graphCommand) drawChart(w io.Writer, rules *enactment.Rules) error {
 	case "dot":
 		return chart.WriteDot(w)
 	case "svg":
-		return svg.Write(context.Background(), w, chart)
+		return svg.Write(ctx, w, chart)
 	default:
 		return chart.WriteMermaid(w)
 	}

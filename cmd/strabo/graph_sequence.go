@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -11,13 +12,13 @@ import (
 	"github.com/strabo-engine/strabo/langshaw/verify"
 )
 
-func (c *graphCommand) drawSequence(s *streams, w io.Writer, rules *enactment.Rules) error {
+func (c *graphCommand) drawSequence(ctx context.Context, s *streams, w io.Writer, rules *enactment.Rules) error {
 	var sequence diagram.Sequence
 	var err error
 	if c.Records != "" {
 		sequence, err = c.runSequence(s, rules)
 	} else {
-		sequence, err = c.witnessSequence(s, rules)
+		sequence, err = c.witnessSequence(ctx, s, rules)
 	}
 	if err != nil {
 		return err
@@ -32,7 +33,7 @@ func (c *graphCommand) drawSequence(s *streams, w io.Writer, rules *enactment.Ru
 }
 
 // witnessSequence finds the witness that was asked for.
-func (c *graphCommand) witnessSequence(s *streams, rules *enactment.Rules) (diagram.Sequence, error) {
+func (c *graphCommand) witnessSequence(ctx context.Context, s *streams, rules *enactment.Rules) (diagram.Sequence, error) {
 	p := rules.Protocol()
 	sequence := diagram.Sequence{Title: p.Name(), Roles: slices.Collect(p.Roles())}
 	var options verify.Options
@@ -43,7 +44,7 @@ func (c *graphCommand) witnessSequence(s *streams, rules *enactment.Rules) (diag
 		}
 		options.Queries = []verify.Query{query}
 	}
-	report := verify.Verify(p, options)
+	report := verify.Verify(ctx, p, options)
 	var steps [][]string
 	var verdict verify.Verdict
 	switch c.Witness {

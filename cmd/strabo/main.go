@@ -4,18 +4,22 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// commandLine lists the commands: to add one, add a field whose type has Run(*streams) error and examples() string.
+// commandLine lists the commands: to add one, add a field whose type has Run(context.Context, *streams) error and
+// examples() string.
 type commandLine struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 
@@ -23,6 +27,7 @@ type commandLine struct {
 	Verify verifyCommand `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
 	Fmt    fmtCommand    `cmd:"" help:"Write protocols in their canonical layout."`
 	Graph  graphCommand  `cmd:"" help:"Draw a protocol, or one way to enact it."`
+	LSP    lspCommand    `cmd:"" name:"lsp" help:"Serve an editor: diagnostics, hover, completion, rename and more."`
 	Demo   demoCommand   `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
 	Buy    buyCommand    `cmd:"" help:"Buy at a remote UCP shop."`
 }
@@ -59,6 +64,10 @@ func run(arguments []string, in io.Reader, out, err io.Writer) (code int) {
 			panic(r)
 		}
 	}()
+	// Interrupt and termination end what runs; a second one ends the process.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
 	s := &streams{in: in, out: out, err: err}
 	parser := kong.Must(
 		&commandLine{},
@@ -70,6 +79,7 @@ func run(arguments []string, in io.Reader, out, err io.Writer) (code int) {
 		kong.Help(printHelp),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Bind(s),
+		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	command, failure := parser.Parse(arguments)
 	if failure != nil {
@@ -94,16 +104,16 @@ func exitCode(failure error, err io.Writer) int {
 }
 
 // printHelp ends the help of a command with its examples.
-func printHelp(options kong.HelpOptions, context *kong.Context) error {
-	if failure := kong.DefaultHelpPrinter(options, context); failure != nil {
+func printHelp(options kong.HelpOptions, parsed *kong.Context) error {
+	if failure := kong.DefaultHelpPrinter(options, parsed); failure != nil {
 		return failure
 	}
-	selected := context.Selected()
+	selected := parsed.Selected()
 	if selected == nil {
 		return nil
 	}
 	if command, ok := selected.Target.Addr().Interface().(interface{ examples() string }); ok {
-		_, failure := fmt.Fprintf(context.Stdout, "\nExamples:\n%s", command.examples())
+		_, failure := fmt.Fprintf(parsed.Stdout, "\nExamples:\n%s", command.examples())
 		return failure
 	}
 	return nil

@@ -95,8 +95,36 @@ func TestAgentOfTheReadmeIsTheOneTested(t *testing.T) {
 	}
 }
 
-// Every command of the README is run. The commands of strabo run in this process; go test is what runs this, so it is
-// enough that the CI script runs the very same line.
+// command is a line of a console block with what it is said to print.
+type command struct{ line, output string }
+
+func commands(block string) []command {
+	var all []command
+	for line := range strings.Lines(block) {
+		if text, ok := strings.CutPrefix(line, "$ "); ok {
+			all = append(all, command{line: strings.TrimSpace(text)})
+		} else if len(all) > 0 {
+			all[len(all)-1].output += line
+		}
+	}
+	return all
+}
+
+// words splits a command line as a shell does that knows of single quotes only.
+func words(line string) []string {
+	var all []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}
+
+// Every command of the README is run, and prints what stands below it, if anything does. The commands of strabo run in
+// this process; go test is what runs this, so it is enough that the CI script runs the very same line.
 func TestCommandsOfTheReadme(t *testing.T) {
 	blocks := fenced(readme(t), "console")
 	t.Chdir(filepath.Join("..", ".."))
@@ -104,24 +132,41 @@ func TestCommandsOfTheReadme(t *testing.T) {
 	require.NoError(t, err)
 	count := 0
 	for _, block := range blocks {
-		for line := range strings.Lines(block) {
-			command, ok := strings.CutPrefix(strings.TrimSpace(line), "$ ")
-			if !ok {
-				continue
-			}
+		for _, c := range commands(block) {
 			count++
-			arguments, ok := strings.CutPrefix(command, "go run ./cmd/strabo ")
+			arguments, ok := strings.CutPrefix(c.line, "go run ./cmd/strabo ")
 			if !ok {
-				require.Contains(t, string(ci), " "+command+"\n")
+				require.Contains(t, string(ci), " "+c.line+"\n")
 				continue
 			}
-			t.Run(command, func(t *testing.T) {
+			t.Run(c.line, func(t *testing.T) {
+				output, fails := strings.CutSuffix(c.output, "exit status 1\n")
+				want := exitFine
+				if fails {
+					want = exitNo
+				}
 				var out, failures bytes.Buffer
-				require.Equal(t, exitFine, run(strings.Fields(arguments), strings.NewReader(""), &out, &failures), failures.String())
+				require.Equal(t, want, run(words(arguments), strings.NewReader(""), &out, &failures), failures.String())
+				if output != "" {
+					require.Equal(t, output, out.String())
+				}
 			})
 		}
 	}
 	require.Positive(t, count)
+}
+
+// The protocols of the README are the files that it names before them.
+func TestProtocolsOfTheReadme(t *testing.T) {
+	text := readme(t)
+	for _, block := range fenced(text, "langshaw") {
+		before, _, _ := strings.Cut(text, block)
+		names := regexp.MustCompile(`docs/tutorial/[a-z0-9-]+\.lsh`).FindAllString(before, -1)
+		require.NotEmpty(t, names)
+		file, err := os.ReadFile(filepath.Join("..", "..", names[len(names)-1]))
+		require.NoError(t, err)
+		require.Equal(t, string(file), block)
+	}
 }
 
 // The protocols in the documents have nothing wrong with them.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/langshaw/verify"
@@ -43,7 +45,7 @@ func (verifyCommand) examples() string {
 }
 
 // Run verifies the files in the order given. A file that cannot be read does not keep the others from being verified.
-func (c *verifyCommand) Run(s *streams) error {
+func (c *verifyCommand) Run(ctx context.Context, s *streams) error {
 	if c.Keys < 1 || c.MaxStates < 1 {
 		return fmt.Errorf("--keys and --max-states must be at least 1")
 	}
@@ -64,7 +66,7 @@ func (c *verifyCommand) Run(s *streams) error {
 			continue
 		}
 		protocol, diagnostics := langshaw.Parse(text)
-		report := verify.Verify(protocol, options)
+		report := verify.Verify(ctx, protocol, options)
 		if err := c.print(s, name, text, protocol, diagnostics, report); err != nil {
 			return fmt.Errorf("cannot print the answer: %w", err)
 		}
@@ -85,7 +87,9 @@ func (c *verifyCommand) print(s *streams, name string, text []byte, p *langshaw.
 	if c.JSON {
 		return report.WriteJSON(s.out, name, p, faults)
 	}
-	if err := langshaw.WriteText(s.out, name, text, append(diagnostics, report.Diagnostics(p)...)); err != nil {
+	all := append(diagnostics, report.Diagnostics(p)...)
+	slices.SortStableFunc(all, func(a, b langshaw.Diagnostic) int { return a.Start.Offset - b.Start.Offset })
+	if err := langshaw.WriteText(s.out, name, text, all); err != nil {
 		return err
 	}
 	if faults > 0 {

@@ -25,25 +25,22 @@ func (s set) meets(t set) bool {
 	return false
 }
 
-func (s set) within(t set) bool {
-	for i, word := range s {
-		if word&^t[i] != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 func (s set) addAll(t set) {
 	for i, word := range t {
 		s[i] |= word
 	}
 }
 
-func (s set) removeAll(t set) {
+// take adds what is in both t and among, and appends what was not there before to the list.
+func (s set) take(t, among set, fresh []int) []int {
 	for i, word := range t {
-		s[i] &^= word
+		word &= among[i] &^ s[i]
+		s[i] |= word
+		for ; word != 0; word &= word - 1 {
+			fresh = append(fresh, i*64+bits.TrailingZeros64(word))
+		}
 	}
+	return fresh
 }
 
 func (s set) clone() set { return append(set(nil), s...) }
@@ -55,14 +52,6 @@ func (s set) empty() bool {
 		}
 	}
 	return true
-}
-
-func (s set) count() int {
-	n := 0
-	for _, word := range s {
-		n += bits.OnesCount64(word)
-	}
-	return n
 }
 
 // all lists the members in ascending order.

@@ -1,34 +1,39 @@
 package verify
 
 import (
+	"context"
 	"errors"
 	"slices"
 )
 
-// errLimit stops a search that has seen as many states as it may.
+// errLimit stops a search that has seen as many states as it may, or whose context has ended.
 var errLimit = errors.New("verify: limit on states reached")
 
 // explorer walks over the states of a problem. A state is the set of events done; how they were ordered is forgotten.
 type explorer struct {
 	*problem
+	ctx       context.Context
 	immediate bool
 	limit     int
 	// states counts the states visited, over all searches.
 	states int
+	// tied are the groups of events that are strongly connected by nogo.
+	tied [][]int
 	// rivals remembers dominations.
 	rivals map[[2]int][]int
 	// seen holds the events that were enabled in some state visited, so that they need no search of their own.
 	seen set
 }
 
-func newExplorer(q *problem, immediate bool, limit int) *explorer {
-	x := &explorer{problem: q, immediate: immediate, limit: limit, rivals: make(map[[2]int][]int), seen: newSet(len(q.events))}
-	all := newSet(len(q.events))
+func newExplorer(ctx context.Context, q *problem, immediate bool, limit int) *explorer {
+	x := &explorer{problem: q, ctx: ctx, immediate: immediate, limit: limit, rivals: make(map[[2]int][]int), seen: newSet(len(q.events))}
+	var all []int
 	for i := range q.events {
-		all.add(i)
+		all = append(all, i)
 	}
+	x.tied = x.split(all)
 	// Every clause that a signature may name is there before the first is made.
-	for _, component := range x.components(all) {
+	for _, component := range x.tied {
 		for n, i := range component {
 			for _, j := range component[:n] {
 				x.rivalry(i, j)
@@ -40,7 +45,7 @@ func newExplorer(q *problem, immediate bool, limit int) *explorer {
 
 func (x *explorer) visit() error {
 	x.states++
-	if x.states > x.limit {
+	if x.states > x.limit || x.ctx.Err() != nil {
 		return errLimit
 	}
 	return nil
@@ -172,9 +177,6 @@ const mostJoint = 20
 func (x *explorer) joint(v *view, within set) ([][]int, error) {
 	var steps [][]int
 	for _, component := range x.components(v.enabled) {
-		if len(component) < 2 {
-			continue
-		}
 		if within != nil && !slices.ContainsFunc(component, within.has) {
 			continue
 		}
@@ -224,25 +226,39 @@ func (x *explorer) connected(step []int) bool {
 	for _, i := range step {
 		among.add(i)
 	}
-	return len(x.components(among)) == 1
+	components := x.components(among)
+	return len(components) == 1 && len(components[0]) == len(step)
 }
 
-// components groups the events of a set by strong connection through nogo, in ascending order of their first event.
+// components gives the groups of two or more events of a set that are strongly connected by nogo within the set, in
+// ascending order of their first event. They lie within those of all events, which are few and known.
 func (x *explorer) components(among set) [][]int {
-	reach := make(map[int]set)
-	var members []int
-	for i := range among.all() {
-		members = append(members, i)
-	}
-	linked := slices.ContainsFunc(members, func(i int) bool { return x.events[i].nogos.meets(among) })
-	if !linked {
-		var alone [][]int
-		for _, i := range members {
-			alone = append(alone, []int{i})
+	var components [][]int
+	for _, tied := range x.tied {
+		var members []int
+		for _, i := range tied {
+			if among.has(i) {
+				members = append(members, i)
+			}
 		}
-		return alone
+		if len(members) > 1 {
+			components = append(components, x.split(members)...)
+		}
 	}
+	return components
+}
+
+// split gives the groups of two or more of the events that are strongly connected by nogo among them.
+func (x *explorer) split(members []int) [][]int {
+	among := newSet(len(x.events))
 	for _, i := range members {
+		among.add(i)
+	}
+	reach := make(map[int]set)
+	for _, i := range members {
+		if !x.events[i].nogos.meets(among) {
+			continue
+		}
 		to := newSet(len(x.events))
 		stack := []int{i}
 		for len(stack) > 0 {
@@ -260,17 +276,19 @@ func (x *explorer) components(among set) [][]int {
 	var components [][]int
 	taken := newSet(len(x.events))
 	for _, i := range members {
-		if taken.has(i) {
+		if reach[i] == nil || taken.has(i) {
 			continue
 		}
 		component := []int{i}
 		for _, j := range members {
-			if j > i && !taken.has(j) && reach[i].has(j) && reach[j].has(i) {
+			if j > i && reach[j] != nil && reach[i].has(j) && reach[j].has(i) {
 				component = append(component, j)
 				taken.add(j)
 			}
 		}
-		components = append(components, component)
+		if len(component) > 1 {
+			components = append(components, component)
+		}
 	}
 	return components
 }

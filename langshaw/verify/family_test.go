@@ -50,28 +50,28 @@ func list(n int, format string) []string {
 var families = []family{
 	{"independent", 64, func(n int) string {
 		return write(n, strings.Join(list(n, "A#"), ", "), list(n, "R#: A#(ID)"), nil, nil, nil)
-	}, 64, verify.Yes, verify.Yes},
+	}, 65, verify.Yes, verify.Yes},
 	{"chain", 200, func(n int) string {
 		do := []string{"R0: A0(ID)"}
 		for i := 1; i < n; i++ {
 			do = append(do, fmt.Sprintf("R%d: A%d(ID, A%d)", i%3, i, i-1))
 		}
 		return write(3, fmt.Sprintf("A%d", n-1), do, nil, nil, nil)
-	}, 200, verify.Yes, verify.Yes},
+	}, 201, verify.Yes, verify.Yes},
 	{"nono", 64, func(n int) string {
 		return write(n, strings.Join(list(n, "A#"), " or "), list(n, "R#: A#(ID)"), nil, []string{strings.Join(list(n, "A#"), " ")}, nil)
-	}, 2, verify.Yes, verify.No},
+	}, 3, verify.Yes, verify.No},
 	{"pairs", 32, func(n int) string {
 		return write(2*n, strings.Join(list(n, "A# or B#"), ", "), append(list(n, "R#: A#(ID, x#)"), list(n, "R#: B#(ID, x#)")...),
 			list(n, "R#: x#"), list(n, "A# B#"), nil)
-	}, 32, verify.Yes, verify.Yes},
+	}, 33, verify.Yes, verify.Yes},
 	{"fan", 48, func(n int) string {
 		do := append([]string{"R0: Start(ID)"}, list(n, "R#: A#(ID, Start)")...)
 		return write(n, "End", append(do, "R0: End(ID, "+strings.Join(list(n, "A#"), ", ")+")"), nil, nil, nil)
-	}, 50, verify.Yes, verify.Yes},
+	}, 51, verify.Yes, verify.Yes},
 	{"sayso", 24, func(n int) string {
 		return write(n, strings.Join(list(n, "A#"), ", "), list(n, "R#: A#(ID, x)"), []string{strings.Join(list(n, "R#"), " > ") + ": x"}, nil, nil)
-	}, 24, verify.Yes, verify.Yes},
+	}, 25, verify.Yes, verify.Yes},
 	{"layers", 40, func(n int) string {
 		var do []string
 		for i := range n {
@@ -84,7 +84,7 @@ var families = []family{
 			}
 		}
 		return write(3, fmt.Sprintf("L%d-0, L%d-1, L%d-2", n-1, n-1, n-1), do, nil, nil, nil)
-	}, 120, verify.Yes, verify.Yes},
+	}, 121, verify.Yes, verify.Yes},
 }
 
 func (f family) protocol(t testing.TB, n int) *langshaw.Protocol {
@@ -96,7 +96,7 @@ func (f family) protocol(t testing.TB, n int) *langshaw.Protocol {
 func TestFamilies(t *testing.T) {
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
-			r := verify.Verify(f.protocol(t, f.n), verify.Options{})
+			r := verify.Verify(t.Context(), f.protocol(t, f.n), verify.Options{})
 			require.True(t, r.Exhaustive)
 			require.Equal(t, f.live, r.Live)
 			require.Equal(t, f.safe, r.Safe)
@@ -112,7 +112,7 @@ func BenchmarkFamilies(b *testing.B) {
 			p := f.protocol(b, f.n)
 			b.ReportAllocs()
 			for b.Loop() {
-				verify.Verify(p, verify.Options{})
+				verify.Verify(b.Context(), p, verify.Options{})
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -39,6 +40,30 @@ type event struct {
 	interferes set
 	// nogos are the events that this one stops by nogo.
 	nogos set
+}
+
+// events counts the events of a protocol, up to a little more than [MostEvents].
+func events(p *langshaw.Protocol, values int) int {
+	root := make(map[string]bool)
+	for key := range p.RootKey() {
+		root[key] = true
+	}
+	grown := func(keys iter.Seq[string]) int {
+		n := 1
+		for key := range keys {
+			if !root[key] && n <= MostEvents {
+				n *= values
+			}
+		}
+		return n
+	}
+	count := grown(p.Keys()) // the ways to be complete
+	for a := range p.Actions() {
+		if count += grown(a.Keys()); count > MostEvents {
+			break
+		}
+	}
+	return count
 }
 
 // newProblem reduces a protocol, with the given number of values for each key outside the root key.

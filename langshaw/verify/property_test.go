@@ -90,7 +90,7 @@ func TestVerdictsAreThoseOfPlainEnumeration(t *testing.T) {
 		immediate := rapid.Bool().Draw(t, "immediate")
 		plain := &plainVerifier{p: p, immediate: immediate}
 		want := plain.run()
-		got := verify.Verify(p, verify.Options{Immediate: immediate})
+		got := verify.Verify(t.Context(), p, verify.Options{Immediate: immediate})
 		require.True(t, got.Exhaustive)
 		require.Equal(t, want.live, got.Live == verify.Yes, "live:\n%s", text)
 		require.Equal(t, want.safe, got.Safe == verify.Yes, "safe:\n%s", text)

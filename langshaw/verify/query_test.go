@@ -76,7 +76,7 @@ func TestAnswersAreThoseOfEveryWay(t *testing.T) {
 			for _, word := range []string{"never", "possible"} {
 				query, err := verify.ParseQuery(word + " " + question)
 				require.NoError(t, err)
-				r := verify.Verify(p, verify.Options{Immediate: plain.immediate, Queries: []verify.Query{query}})
+				r := verify.Verify(t.Context(), p, verify.Options{Immediate: plain.immediate, Queries: []verify.Query{query}})
 				want := happens[question] == (word == "possible")
 				require.Equal(t, want, r.Answers[0].Holds == verify.Yes, "%s:\n%s", query, text)
 				if happens[question] {
@@ -87,7 +87,7 @@ func TestAnswersAreThoseOfEveryWay(t *testing.T) {
 		}
 		query, err := verify.ParseQuery(fmt.Sprintf("always %s before %s", b, a))
 		require.NoError(t, err)
-		r := verify.Verify(p, verify.Options{Immediate: plain.immediate, Queries: []verify.Query{query}})
+		r := verify.Verify(t.Context(), p, verify.Options{Immediate: plain.immediate, Queries: []verify.Query{query}})
 		require.Equal(t, !happens[a+" before "+b], r.Answers[0].Holds == verify.Yes)
 	})
 }
@@ -100,7 +100,7 @@ func TestQueriesThatCannotBeRead(t *testing.T) {
 	p := parse(t, settledRivalry)
 	query, err := verify.ParseQuery("never Boht after One")
 	require.NoError(t, err)
-	r := verify.Verify(p, verify.Options{Queries: []verify.Query{query}})
+	r := verify.Verify(t.Context(), p, verify.Options{Queries: []verify.Query{query}})
 	require.ErrorContains(t, r.Answers[0].Err, "did you mean Both?")
 	require.False(t, r.Proved())
 }
@@ -124,7 +124,7 @@ sayso
 func TestHiddenAssumptionOfUCPIsShownByAQuery(t *testing.T) {
 	query, err := verify.ParseQuery("never Complete between Update and Updated")
 	require.NoError(t, err)
-	r := verify.Verify(parse(t, naiveUpdate), verify.Options{Queries: []verify.Query{query}})
+	r := verify.Verify(t.Context(), parse(t, naiveUpdate), verify.Options{Queries: []verify.Query{query}})
 	require.Equal(t, verify.Yes, r.Live)
 	require.Equal(t, verify.Yes, r.Safe)
 	require.Equal(t, verify.No, r.Answers[0].Holds)
@@ -153,10 +153,10 @@ func TestTwoValuesOfAKeyShowWhatOneHides(t *testing.T) {
 	options := verify.Options{Queries: []verify.Query{query}}
 	without := parse(t, fmt.Sprintf(incremental, ""))
 	with := parse(t, fmt.Sprintf(incremental, "  Platform: Receipt(cid, Completed, order)"))
-	require.Equal(t, []string{"Completed"}, verify.Verify(without, options).Repeated)
-	require.Empty(t, verify.Verify(with, options).Repeated)
-	require.Equal(t, verify.Yes, verify.Verify(without, options).Answers[0].Holds)
+	require.Equal(t, []string{"Completed"}, verify.Verify(t.Context(), without, options).Repeated)
+	require.Empty(t, verify.Verify(t.Context(), with, options).Repeated)
+	require.Equal(t, verify.Yes, verify.Verify(t.Context(), without, options).Answers[0].Holds)
 	options.Keys = 2
-	require.Equal(t, verify.No, verify.Verify(without, options).Answers[0].Holds)
-	require.Equal(t, verify.Yes, verify.Verify(with, options).Answers[0].Holds)
+	require.Equal(t, verify.No, verify.Verify(t.Context(), without, options).Answers[0].Holds)
+	require.Equal(t, verify.Yes, verify.Verify(t.Context(), with, options).Answers[0].Holds)
 }

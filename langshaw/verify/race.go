@@ -19,23 +19,14 @@ type Race struct {
 // races lists the races of a protocol. The error is that of the limit; what was found until then is returned with it.
 func (x *explorer) races() ([]Race, error) {
 	var races []Race
-	var failure error
-	possible := func(t target) bool {
-		_, found, err := x.reach(t)
-		if err != nil {
-			failure = err
-		}
-		return found
-	}
 	listed := make(map[string]bool)
 	for i := range x.events {
 		for j := i + 1; j < len(x.events); j++ {
-			a, b := &x.events[i], &x.events[j]
-			if a.role == b.role {
+			if x.events[i].role == x.events[j].role {
 				continue
 			}
 			for _, race := range x.relations(i, j) {
-				identity := fmt.Sprint(a.action.Name(), " ", b.action.Name(), " ", race.By, race.Attribute)
+				identity := fmt.Sprint(race.Pair, race.By, race.Attribute)
 				if listed[identity] {
 					continue
 				}
@@ -43,14 +34,21 @@ func (x *explorer) races() ([]Race, error) {
 				if race.By == "attribute" {
 					t.without.addAll(x.clauses[x.bound(race.Attribute, i)])
 				}
-				if possible(t) {
+				_, found, err := x.reach(t)
+				if err != nil {
+					return races, err
+				}
+				if found {
 					listed[identity] = true
 					races = append(races, race)
 				}
 			}
 		}
+		if x.ctx.Err() != nil {
+			return races, errLimit
+		}
 	}
-	return races, failure
+	return races, nil
 }
 
 // relations lists what relates two events in such a way that their order matters.
@@ -60,8 +58,8 @@ func (x *explorer) relations(i, j int) []Race {
 	var races []Race
 	if a.nonos.has(j) {
 		races = append(races, Race{
-			Pair: pair, By: "nono", Immediate: "the first to arrive happens, the other is refused as excluded",
-			Batch: x.batchWinner(i, j, "the first to arrive happens, the other is refused as excluded"),
+			Pair: pair, By: "nono", Immediate: "the first to arrive happens, and the other is refused as excluded",
+			Batch: x.batchWinner(i, j, "the first to arrive happens, and the other is refused as excluded"),
 		})
 	}
 	for _, order := range [][2]*event{{a, b}, {b, a}} {

@@ -14,9 +14,17 @@ func (p *path) steps() [][]int {
 	return steps
 }
 
-// stuck looks for a state in which nothing is enabled and the enactment is not complete. It returns a way there, or
-// false when there is none. Complete states are not explored further: what is complete stays complete.
-func (x *explorer) stuck() ([][]int, bool, error) {
+// move is what to do at a state: the search ends when Found, and otherwise goes on with the steps that touch the
+// stubborn set within; with none where that is nil.
+type move struct {
+	found  bool
+	way    [][]int // when found, from the start
+	within set
+}
+
+// walk goes through the states depth first, one of each signature, and asks decide what to do at each. Events in avoid
+// are not done.
+func (x *explorer) walk(avoid set, also [][]int, decide func(*view, *path) move) ([][]int, bool, error) {
 	type node struct {
 		done set
 		path *path
@@ -26,11 +34,8 @@ func (x *explorer) stuck() ([][]int, bool, error) {
 	for len(stack) > 0 {
 		at := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if x.isComplete(at.done) {
-			continue
-		}
-		v := x.look(at.done, nil)
-		signature := x.signature(v, x.goals...)
+		v := x.look(at.done, avoid)
+		signature := x.signature(v, also...)
 		if remembered[signature] {
 			continue
 		}
@@ -39,17 +44,14 @@ func (x *explorer) stuck() ([][]int, bool, error) {
 			return nil, false, err
 		}
 		x.seen.addAll(v.enabled)
-		if v.enabled.empty() {
-			return at.path.steps(), true, nil
+		next := decide(v, at.path)
+		if next.found {
+			return next.way, true, nil
 		}
-		if x.hopeless(v) {
-			return append(at.path.steps(), x.onward(at.done)...), true, nil
+		if next.within == nil {
+			continue
 		}
-		var seeds [][]int
-		for i := range v.enabled.all() {
-			seeds = append(seeds, []int{i})
-		}
-		steps, err := x.steps(v, x.stubborn(v, seeds))
+		steps, err := x.steps(v, next.within)
 		if err != nil {
 			return nil, false, err
 		}
@@ -58,6 +60,26 @@ func (x *explorer) stuck() ([][]int, bool, error) {
 		}
 	}
 	return nil, false, nil
+}
+
+// stuck looks for a state in which nothing is enabled and the enactment is not complete. It returns a way there, or
+// false when there is none. Complete states are not explored further: what is complete stays complete.
+func (x *explorer) stuck() ([][]int, bool, error) {
+	return x.walk(nil, x.goals, func(v *view, p *path) move {
+		switch {
+		case x.isComplete(v.done):
+			return move{}
+		case v.enabled.empty():
+			return move{found: true, way: p.steps()}
+		case x.hopeless(v):
+			return move{found: true, way: append(p.steps(), x.onward(v.done)...)}
+		}
+		var seeds [][]int
+		for i := range v.enabled.all() {
+			seeds = append(seeds, []int{i})
+		}
+		return move{within: x.stubborn(v, seeds)}
+	})
 }
 
 // hopeless tells whether the enactment can no longer become complete.
@@ -109,34 +131,14 @@ func (x *explorer) enabling(events ...int) target {
 
 // reach looks for a state that meets the target, and returns a way there, or false when there is none.
 func (x *explorer) reach(t target) ([][]int, bool, error) {
-	type node struct {
-		done set
-		path *path
-	}
-	remembered := make(map[string]bool)
-	stack := []node{{done: newSet(len(x.events))}}
-	for len(stack) > 0 {
-		at := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		v := x.look(at.done, t.without)
-		signature := x.signature(v, t.needs)
-		if remembered[signature] {
-			continue
-		}
-		remembered[signature] = true
-		if err := x.visit(); err != nil {
-			return nil, false, err
-		}
-		x.seen.addAll(v.enabled)
+	return x.walk(t.without, [][]int{t.needs}, func(v *view, p *path) move {
 		var seeds [][]int
-		hopeless := false
 		for _, clause := range t.needs {
-			if x.clauses[clause].meets(at.done) {
+			if x.clauses[clause].meets(v.done) {
 				continue
 			}
 			if !x.clauses[clause].meets(v.possible) {
-				hopeless = true
-				break
+				return move{}
 			}
 			var seed []int
 			for i := range x.clauses[clause].all() {
@@ -144,23 +146,10 @@ func (x *explorer) reach(t target) ([][]int, bool, error) {
 			}
 			seeds = append(seeds, seed)
 		}
-		if hopeless {
-			continue
-		}
 		if len(seeds) == 0 {
-			return at.path.steps(), true, nil
+			return move{found: true, way: p.steps()}
 		}
-		within := x.stubborn(v, seeds)
-		if within == nil {
-			continue // Whatever could lead on waits for itself.
-		}
-		steps, err := x.steps(v, within)
-		if err != nil {
-			return nil, false, err
-		}
-		for n := len(steps) - 1; n >= 0; n-- {
-			stack = append(stack, node{with(at.done, steps[n]), &path{at.path, steps[n]}})
-		}
-	}
-	return nil, false, nil
+		// Without a stubborn set that can do anything, whatever could lead on waits for itself.
+		return move{within: x.stubborn(v, seeds)}
+	})
 }

@@ -45,10 +45,8 @@ func (x *explorer) partners(v *view) map[int][]int {
 	}
 	partners := make(map[int][]int)
 	for _, component := range x.components(v.possible) {
-		if len(component) > 1 {
-			for _, i := range component {
-				partners[i] = component
-			}
+		for _, i := range component {
+			partners[i] = component
 		}
 	}
 	return partners
@@ -57,20 +55,12 @@ func (x *explorer) partners(v *view) map[int][]int {
 func (x *explorer) closure(v *view, seed []int, partners map[int][]int) set {
 	closed := newSet(len(x.events))
 	var queue []int
-	add := func(i int) {
-		if v.possible.has(i) && !closed.has(i) {
-			closed.add(i)
-			queue = append(queue, i)
-		}
-	}
-	addAll := func(events set) {
-		for i := range events.all() {
-			add(i)
-		}
-	}
+	addAll := func(events set) { queue = closed.take(events, v.possible, queue) }
+	start := newSet(len(x.events))
 	for _, i := range seed {
-		add(i)
+		start.add(i)
 	}
+	addAll(start)
 	for len(queue) > 0 {
 		i := queue[0]
 		queue = queue[1:]

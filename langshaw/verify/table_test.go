@@ -35,12 +35,12 @@ nogo
 
 func TestStepThatWaitsForARivalryToBeSettled(t *testing.T) {
 	p := parse(t, settledRivalry)
-	r := verify.Verify(p, verify.Options{})
+	r := verify.Verify(t.Context(), p, verify.Options{})
 	require.Empty(t, r.Dead)
 	query, err := verify.ParseQuery("possible Both after Three")
 	require.NoError(t, err)
-	r = verify.Verify(p, verify.Options{Queries: []verify.Query{query}})
+	r = verify.Verify(t.Context(), p, verify.Options{Queries: []verify.Query{query}})
 	require.Equal(t, verify.Yes, r.Answers[0].Holds)
 	require.Equal(t, [][]string{{"Three"}, {"One", "Two"}, {"Both"}}, r.Answers[0].Witness)
-	require.Equal(t, []string{"Both"}, verify.Verify(p, verify.Options{Immediate: true}).Dead)
+	require.Equal(t, []string{"Both"}, verify.Verify(t.Context(), p, verify.Options{Immediate: true}).Dead)
 }

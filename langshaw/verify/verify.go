@@ -8,7 +8,7 @@
 package verify
 
 import (
-	"errors"
+	"context"
 	"time"
 
 	"github.com/strabo-engine/strabo/langshaw"
@@ -16,6 +16,10 @@ import (
 
 // DefaultMaxStates is how many states are visited at most where nothing else is said.
 const DefaultMaxStates = 1_000_000
+
+// MostEvents is how many actions, times the assignments of their keys, a protocol may have to be verified: memory grows
+// with the square.
+const MostEvents = 5_000
 
 // Options say how to verify. The zero value is batch finalisation, one value a key and the default limit.
 type Options struct {
@@ -70,12 +74,14 @@ type Report struct {
 	Dead []string
 	// States is how many states were visited to reach the verdicts and the answers.
 	States int
-	// Exhaustive tells that the limit was not met.
+	// Exhaustive tells that neither the limit nor the end of the context was met.
 	Exhaustive bool
 	// LiveWitness leads to a state in which nothing is enabled and the enactment is not complete, when Live is No.
 	LiveWitness [][]string
 	// Stuck says, in lines indented by what they explain, what that state waits for and why it can no longer come.
 	Stuck []string
+	// Unmet are the conjuncts of `what` that the state does not satisfy.
+	Unmet []*langshaw.Conjunct
 	// SafeWitness leads to a state in which the two actions of Pair, which exclude each other and are of different
 	// roles, are both enabled while neither dominates the other, when Safe is No.
 	SafeWitness [][]string
@@ -91,15 +97,24 @@ type Report struct {
 	Elapsed time.Duration
 }
 
-// Verify decides all that can be decided within the limit. It blocks until it is done, and is safe for concurrent use.
-// Parts of the protocol text that were faulty are not in the model, so the report is about the rest.
-func Verify(p *langshaw.Protocol, options Options) Report {
+// Verify decides all that can be decided within the limit and before ctx ends; what is left is then unknown. It blocks
+// until it is done, and is safe for concurrent use. Parts of the protocol text that were faulty are not in the model,
+// so the report is about the rest. A protocol of more than [MostEvents] is not looked at.
+func Verify(ctx context.Context, p *langshaw.Protocol, options Options) Report {
 	start := time.Now()
 	if options.MaxStates <= 0 {
 		options.MaxStates = DefaultMaxStates
 	}
-	x := newExplorer(newProblem(p, max(options.Keys, 1)), options.Immediate, options.MaxStates)
 	r := Report{Exhaustive: true, Repeated: repeated(p)}
+	if events(p, max(options.Keys, 1)) > MostEvents {
+		r.Exhaustive = false
+		for _, query := range options.Queries {
+			r.Answers = append(r.Answers, Answer{Query: query})
+		}
+		r.Elapsed = time.Since(start)
+		return r
+	}
+	x := newExplorer(ctx, newProblem(p, max(options.Keys, 1)), options.Immediate, options.MaxStates)
 	x.decideLive(&r)
 	x.decideSafe(&r)
 	x.decideDead(&r)
@@ -121,53 +136,55 @@ func Verify(p *langshaw.Protocol, options Options) Report {
 func (x *explorer) decideLive(r *Report) {
 	steps, found, err := x.stuck()
 	switch {
-	case errors.Is(err, errLimit):
+	case err != nil:
 		r.Exhaustive = false
 	case found:
 		r.Live = No
 		steps = x.shortest(steps, func(v *view) bool { return v.enabled.empty() && !x.isComplete(v.done) })
 		r.LiveWitness = x.names(steps)
-		r.Stuck = x.stuckReasons(x.follow(steps).done)
+		done := x.follow(steps).done
+		r.Stuck, r.Unmet = x.stuckReasons(done), x.unmetConjuncts(done)
 	default:
 		r.Live = Yes
 	}
 }
 
 func (x *explorer) decideSafe(r *Report) {
-	var pairs []target
-	var names [][2]string
+	r.Safe = Yes
 	for i := range x.events {
 		for j := range x.events[i].nonos.all() {
-			if i < j && x.events[i].role != x.events[j].role {
-				t := x.enabling(i, j)
-				t.needs = append(t.needs, x.rivalry(i, j)...)
-				pairs, names = append(pairs, t), append(names, [2]string{x.events[i].name, x.events[j].name})
+			if i > j || x.events[i].role == x.events[j].role {
+				continue
+			}
+			t := x.enabling(i, j)
+			t.needs = append(t.needs, x.rivalry(i, j)...)
+			steps, found, err := x.reach(t)
+			if err != nil {
+				r.Safe, r.Exhaustive = Unknown, false
+				return
+			}
+			if found {
+				r.Safe = No
+				steps = x.shortest(steps, func(v *view) bool { _, unsafe := x.conflict(v); return unsafe })
+				pair, _ := x.conflict(x.follow(steps))
+				r.SafeWitness = x.names(steps)
+				r.Pair = [2]string{x.events[pair[0]].name, x.events[pair[1]].name}
+				return
 			}
 		}
 	}
-	r.Safe = Yes
-	for first, t := range pairs {
-		steps, found, err := x.reach(t)
-		if errors.Is(err, errLimit) {
-			r.Safe, r.Exhaustive = Unknown, false
-			continue
-		}
-		if !found {
-			continue
-		}
-		r.Safe = No
-		steps = x.shortest(steps, func(v *view) bool {
-			for n, t := range pairs {
-				if x.meets(v, t) {
-					first = n
-					return true
-				}
+}
+
+// conflict gives the first two enabled events of different roles that exclude each other while neither dominates.
+func (x *explorer) conflict(v *view) ([2]int, bool) {
+	for i := range v.enabled.all() {
+		for j := range x.events[i].nonos.all() {
+			if i < j && v.enabled.has(j) && x.events[i].role != x.events[j].role && x.satisfied(v.done, x.rivalry(i, j)) {
+				return [2]int{i, j}, true
 			}
-			return false
-		})
-		r.SafeWitness, r.Pair = x.names(steps), names[first]
-		return
+		}
 	}
+	return [2]int{}, false
 }
 
 func (x *explorer) decideDead(r *Report) {
@@ -179,7 +196,7 @@ func (x *explorer) decideDead(r *Report) {
 			continue
 		}
 		_, found, err := x.reach(x.enabling(i))
-		if errors.Is(err, errLimit) {
+		if err != nil {
 			r.Exhaustive = false
 			found = true // not known to be dead
 		}

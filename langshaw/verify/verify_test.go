@@ -38,7 +38,7 @@ func check(t *testing.T, file string, want expected, options verify.Options) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	p, _ := langshaw.Parse(text)
-	r := verify.Verify(p, options)
+	r := verify.Verify(t.Context(), p, options)
 	require.True(t, r.Exhaustive)
 	require.Equal(t, *want.Live, r.Live == verify.Yes, "live")
 	require.Equal(t, *want.Safe, r.Safe == verify.Yes, "safe")

@@ -25,6 +25,9 @@ func (x *explorer) plain(shows func(*view) bool) ([][]int, bool) {
 	known := make(map[string]*node)
 	for count := 0; count < len(layers); count++ {
 		for _, at := range layers[count] {
+			if x.ctx.Err() != nil {
+				return nil, false
+			}
 			v := x.look(at.done, nil)
 			if shows(v) {
 				return at.path.steps(), true

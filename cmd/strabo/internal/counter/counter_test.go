@@ -174,10 +174,16 @@ func TestRace(t *testing.T) {
 	require.EqualValues(t, 1000-count["Completed"], shop.Stock("oil-lamp"))
 }
 
-// TestBillThatDoesNotAddUp is never paid.
+// TestBillThatDoesNotAddUp is never paid, and neither is one that cannot be read.
 func TestBillThatDoesNotAddUp(t *testing.T) {
+	for _, total := range []string{"99", `"100"`, "100.5", "null"} {
+		t.Run(total, func(t *testing.T) { refuseToPay(t, total) })
+	}
+}
+
+func refuseToPay(t *testing.T, total string) {
 	const checkout = `{"id": "c1", "status": %q, "currency": "EUR", "line_items": [{"id": "l", "item": {"id": "x"}, "quantity": 1}],
-	  "totals": [{"type": "subtotal", "amount": 100}, {"type": "total", "amount": 99}], "fulfillment": null}`
+	  "totals": [{"type": "subtotal", "amount": 100}, {"type": "total", "amount": %s}], "fulfillment": null}`
 	var mu sync.Mutex
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -192,7 +198,7 @@ func TestBillThatDoesNotAddUp(t *testing.T) {
 		if r.Method == http.MethodPost && !strings.Contains(r.URL.Path, "/c1") {
 			w.WriteHeader(http.StatusCreated)
 		}
-		fmt.Fprintf(w, checkout, status)
+		fmt.Fprintf(w, checkout, status, total)
 	}))
 	defer server.Close()
 	at := open(t, &ucp.Business{Endpoint: server.URL}, counter.Options{Decide: paying("coins")})

@@ -76,12 +76,8 @@ func New(rules *enactment.Rules, executor adapter.Executor, decide func(Bill) De
 
 	// The Business has priced the goods: look at what is about to be paid, then pay, or do not.
 	agent.OnEnabled("Complete", func(ctx context.Context, f *adapter.FeasibleAction) error {
-		bill, err := s.read(f.Enactment)
-		if err != nil {
-			return err
-		}
 		decision := Decision{Cancel: true}
-		if bill.AddsUp() {
+		if bill := s.read(f.Enactment); bill.AddsUp() {
 			decision = s.decide(bill)
 		}
 		var ways []func() *adapter.Promise
@@ -163,23 +159,21 @@ func (s *Shopper) end(key enactment.Key, action string, said enactment.Value) {
 	}
 }
 
-// read gives the bill that Created brought.
-func (s *Shopper) read(e adapter.Enactment) (Bill, error) {
+// read gives the bill that Created brought. One that cannot be read is an empty one, which does not add up.
+func (s *Shopper) read(e adapter.Enactment) Bill {
 	var bill Bill
 	for i := range e.Instances() {
 		if i.Action != "Created" {
 			continue
 		}
 		for name, into := range map[string]any{"currency": &bill.Currency, "totals": &bill.Totals} {
-			if value, ok := i.Value(name); ok {
-				if err := value.Decode(into); err != nil {
-					return Bill{}, fmt.Errorf("shopper: %s of the bill: %w", name, err)
-				}
+			if value, ok := i.Value(name); !ok || value.Decode(into) != nil {
+				return Bill{}
 			}
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bills[e.Key()] = bill
-	return bill, nil
+	return bill
 }

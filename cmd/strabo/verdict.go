@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/sarif"
@@ -10,66 +9,58 @@ import (
 	"github.com/strabo-engine/strabo/langshaw/verify"
 )
 
-// verdicts gives what a verifier's report says against a protocol, each finding with the way that shows it.
+// verdicts gives what a verifier's report says against a protocol, each finding with the way that shows it. A verdict of no
+// is an error here, as it is for the exit status.
 func verdicts(p *langshaw.Protocol, report verify.Report) []sarif.Finding {
 	var found []sarif.Finding
 	for _, d := range report.Diagnostics(p) {
 		found = append(found, sarif.Finding{Diagnostic: d})
 	}
-	add := func(code langshaw.Code, severity langshaw.Severity, span langshaw.Span, witness [][]string, format string, arguments ...any) {
+	for _, d := range report.VerdictDiagnostics(p) {
+		d.Severity = langshaw.Error
+		witness := report.LiveWitness
+		if d.Code == verify.CodeNotSafe {
+			witness = report.SafeWitness
+		}
+		found = append(found, sarif.Finding{Diagnostic: d, Path: pathOf(p, witness)})
+	}
+	add := func(code langshaw.Code, severity langshaw.Severity, witness [][]string, format string, arguments ...any) {
 		found = append(found, sarif.Finding{
-			Diagnostic: langshaw.Diagnostic{Code: code, Severity: severity, Span: span, Message: fmt.Sprintf(format, arguments...)},
+			Diagnostic: langshaw.Diagnostic{Code: code, Severity: severity, Span: whatSpan(p), Message: fmt.Sprintf(format, arguments...)},
 			Path:       pathOf(p, witness),
 		})
 	}
-	what := whatSpan(p)
-	switch report.Live {
-	case verify.No:
-		add(sarif.CodeNotLive, langshaw.Error, what, report.LiveWitness, "%s is not live: %s nothing is enabled and the enactment is not complete: %s",
-			p.Name(), afterSteps(report.LiveWitness), strings.Join(trimAll(report.Stuck), "; "))
-	case verify.Unknown:
-		add(sarif.CodeUnknown, langshaw.Warning, what, nil, "it is not known whether %s is live: the limit was met after %d states", p.Name(), report.States)
+	unknown := func(what string) {
+		add(sarif.CodeUnknown, langshaw.Warning, nil, "%s: unknown, the limit was met after %d states", what, report.States)
 	}
-	switch report.Safe {
-	case verify.No:
-		add(sarif.CodeNotSafe, langshaw.Error, nonoSpan(p, report.Pair), report.SafeWitness, "%s is not safe: %s both %s and %s are enabled, which exclude each other, "+
-			"and neither role has authority over the other", p.Name(), afterSteps(report.SafeWitness), report.Pair[0], report.Pair[1])
-	case verify.Unknown:
-		add(sarif.CodeUnknown, langshaw.Warning, what, nil, "it is not known whether %s is safe: the limit was met after %d states", p.Name(), report.States)
+	if report.Live == verify.Unknown {
+		unknown("live")
+	}
+	if report.Safe == verify.Unknown {
+		unknown("safe")
 	}
 	for _, answer := range report.Answers {
 		switch {
 		case answer.Err != nil:
-			add(sarif.CodeQuery, langshaw.Error, what, nil, "%v", answer.Err)
-		case answer.Holds == verify.No && len(answer.Witness) > 0:
-			add(sarif.CodeQuery, langshaw.Error, what, answer.Witness, "%s: no, %s it is not so", answer.Query, afterSteps(answer.Witness))
-		case answer.Holds == verify.No:
-			add(sarif.CodeQuery, langshaw.Error, what, nil, "%s: no", answer.Query)
+			add(sarif.CodeQuery, langshaw.Error, nil, "%v", answer.Err)
 		case answer.Holds == verify.Unknown:
-			add(sarif.CodeUnknown, langshaw.Warning, what, nil, "%s: unknown, the limit was met after %d states", answer.Query, report.States)
+			unknown(answer.Query.String())
+		case answer.Holds == verify.No && answer.Witness != nil:
+			add(sarif.CodeQuery, langshaw.Error, answer.Witness, "%s: no, as %s", answer.Query, steps(answer.Witness))
+		case answer.Holds == verify.No:
+			add(sarif.CodeQuery, langshaw.Error, nil, "%s: no", answer.Query)
 		}
 	}
 	return found
 }
 
-// afterSteps tells a witness in half a sentence.
-func afterSteps(witness [][]string) string {
-	if len(witness) == 0 {
-		return "at the very start"
-	}
-	steps := make([]string, len(witness))
+// steps tells a witness in half a sentence.
+func steps(witness [][]string) string {
+	told := make([]string, len(witness))
 	for i, step := range witness {
-		steps[i] = strings.Join(step, " with ")
+		told[i] = strings.Join(step, " with ")
 	}
-	return "after " + strings.Join(steps, ", ")
-}
-
-func trimAll(lines []string) []string {
-	var trimmed []string
-	for _, line := range lines {
-		trimmed = append(trimmed, strings.TrimSpace(line))
-	}
-	return trimmed
+	return strings.Join(told, ", then ") + " shows"
 }
 
 // pathOf gives the places of a witness in the text.
@@ -96,17 +87,4 @@ func whatSpan(p *langshaw.Protocol) langshaw.Span {
 		span.End = c.Span().End
 	}
 	return span
-}
-
-// nonoSpan is where the text says that two actions exclude each other.
-func nonoSpan(p *langshaw.Protocol, pair [2]string) langshaw.Span {
-	first, _, _ := strings.Cut(pair[0], "[")
-	second, _, _ := strings.Cut(pair[1], "[")
-	for nono := range p.Nonos() {
-		names := slices.Collect(nono.Actions())
-		if slices.Contains(names, first) && slices.Contains(names, second) {
-			return nono.Span()
-		}
-	}
-	return whatSpan(p)
 }

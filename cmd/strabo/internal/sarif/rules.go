@@ -5,12 +5,8 @@ import (
 	"github.com/strabo-engine/strabo/langshaw/verify"
 )
 
-// Codes of findings about a protocol as a whole. They are an interface, as those of [langshaw.Code] are.
+// Codes of what a verifier does not find at a place of the text. They are an interface, as those of [langshaw.Code] are.
 const (
-	// CodeNotLive: an enactment can get stuck before it is complete.
-	CodeNotLive langshaw.Code = "not-live"
-	// CodeNotSafe: two roles can do at once what excludes each other, and neither has authority over the other.
-	CodeNotSafe langshaw.Code = "not-safe"
 	// CodeQuery: the answer to a question is no, or there is none.
 	CodeQuery langshaw.Code = "query"
 	// CodeUnknown: the limit on states was met.
@@ -72,8 +68,8 @@ var help = map[langshaw.Code][2]string{
 	langshaw.CodeNarrowScope:   {"An attribute is bound once for fewer keys than any action that carries it has.", "Its carriers have only some keys in common, so they share one value where each was probably meant to have its own. Give them the same keys, or name the attributes apart."},
 	verify.CodeDeadAction:      {"An action can never happen.", "In no state that can be reached is it enabled: something it needs cannot come, or what excludes it always comes first. Remove it, or what stands in its way."},
 	verify.CodeRepeatedAction:  {"An action that completes an enactment can happen more than once in it.", "It carries a key that others do not, and binds nothing that is bound once. Let an action that carries its name have fewer keys, or verify with --keys 2."},
-	CodeNotLive:                {"An enactment can get stuck before it is complete.", "After the steps shown nobody may do anything. Add an action for the way out, or remove the conflict that blocks the last one."},
-	CodeNotSafe:                {"Two roles can do at once what excludes each other.", "After the steps shown both may act, and neither has authority. Let both bind one attribute and rank the roles in sayso, or let one action refer to something that the other role decides."},
+	verify.CodeNotLive:         {"An enactment can get stuck before it is complete.", "After the steps shown nobody may do anything. Add an action for the way out, or remove the conflict that blocks the last one."},
+	verify.CodeNotSafe:         {"Two roles can do at once what excludes each other.", "After the steps shown both may act, and neither has authority. Let both bind one attribute and rank the roles in sayso, or let one action refer to something that the other role decides."},
 	CodeQuery:                  {"A question about the order of actions is answered with no.", "The steps shown are the counterexample. Add a reference, a nono or a nogo that rules them out, or ask another question."},
 	CodeUnknown:                {"The verifier met its limit on states.", "Nothing is known. Raise --max-states, or verify parts of the protocol apart."},
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/sarif"
 	"github.com/strabo-engine/strabo/langshaw"
+	"github.com/strabo-engine/strabo/langshaw/verify"
 )
 
 // TestEveryCodeHasHelp reads the codes from the sources that declare them.
@@ -64,7 +65,7 @@ func TestDocument(t *testing.T) {
 	log.AddDiagnostics("a folder/f#1.lsh", diagnostics)
 	log.AddDiagnostics("/root/absolute.lsh", diagnostics[:1])
 	log.Add("./c:d.lsh", sarif.Finding{
-		Diagnostic: langshaw.Diagnostic{Code: sarif.CodeNotLive, Severity: langshaw.Error, Message: "stuck"},
+		Diagnostic: langshaw.Diagnostic{Code: verify.CodeNotLive, Severity: langshaw.Error, Message: "stuck"},
 		Path:       []sarif.Step{{"1. Ask", diagnostics[0].Span}},
 	})
 	log.Fail(errors.New("no such file"))

@@ -11,7 +11,6 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/langshaw/diagram"
-	"github.com/strabo-engine/strabo/langshaw/diagram/svg"
 )
 
 type graphCommand struct {
@@ -73,7 +72,7 @@ func (c *graphCommand) Run(ctx context.Context, s *streams) error {
 	if c.Sequence {
 		err = c.drawSequence(ctx, s, &picture, rules)
 	} else {
-		err = c.drawChart(ctx, &picture, rules)
+		err = c.drawChart(&picture, rules)
 	}
 	if err != nil {
 		return err
@@ -107,7 +106,7 @@ func didYouMean(role string, p *langshaw.Protocol) string {
 	return ""
 }
 
-func (c *graphCommand) drawChart(ctx context.Context, w io.Writer, rules *enactment.Rules) error {
+func (c *graphCommand) drawChart(w io.Writer, rules *enactment.Rules) error {
 	var options diagram.Options
 	if c.Role != "" {
 		options.Role = c.Role
@@ -121,7 +120,7 @@ func (c *graphCommand) drawChart(ctx context.Context, w io.Writer, rules *enactm
 	case "dot":
 		return chart.WriteDot(w)
 	case "svg":
-		return svg.Write(ctx, w, chart)
+		return chart.WriteSVG(w)
 	default:
 		return chart.WriteMermaid(w)
 	}

@@ -1,8 +1,7 @@
 // Package diagram draws protocols: their actions by role with what relates them, and ways to enact them as sequences.
 //
 // [Draw] makes a [Chart] of a protocol and [Sequence] is one way that an enactment went. Both are written as text for
-// Mermaid; a chart also as text for Graphviz, and a sequence as SVG. Package svg beside this one lays charts out, so that
-// nobody who does not want pictures has to link a layout engine.
+// Mermaid or as SVG; a chart also as text for Graphviz.
 //
 // It must not know of attribute values, of files or of networks. Start reading at [Draw].
 package diagram

@@ -62,9 +62,7 @@ func golden(t *testing.T, name string, write func(io.Writer) error) {
 	if os.Getenv("STRABO_UPDATE") != "" {
 		require.NoError(t, os.WriteFile(file, out.Bytes(), 0o644))
 	}
-	expected, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(string(expected), out.String()))
+	require.Empty(t, cmp.Diff(string(readFile(t, file)), out.String()))
 }
 
 func TestChart(t *testing.T) {
@@ -152,7 +150,7 @@ func TestWriterFails(t *testing.T) {
 	w := failing{full}
 	chart := draw(t, parse(t, purchase), diagram.Options{})
 	sequence := diagram.Sequence{Roles: []string{"A"}}
-	for _, write := range []func(io.Writer) error{chart.WriteDot, chart.WriteMermaid, sequence.WriteMermaid, sequence.WriteSVG} {
+	for _, write := range []func(io.Writer) error{chart.WriteDot, chart.WriteMermaid, chart.WriteSVG, sequence.WriteMermaid, sequence.WriteSVG} {
 		require.ErrorIs(t, write(w), full)
 	}
 }
@@ -160,6 +158,13 @@ func TestWriterFails(t *testing.T) {
 type failing struct{ err error }
 
 func (w failing) Write([]byte) (int, error) { return 0, w.err }
+
+func readFile(t *testing.T, file string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return text
+}
 
 // FuzzDraw draws whatever can be read, with errors or without, and lets no text out of its quotes.
 func FuzzDraw(f *testing.F) {
@@ -175,6 +180,9 @@ func FuzzDraw(f *testing.F) {
 		var out bytes.Buffer
 		require.NoError(t, chart.WriteDot(&out))
 		require.NoError(t, chart.WriteMermaid(&out))
+		if chart.Size() <= 1000 {
+			requireXML(t, chart.WriteSVG)
+		}
 		sequence := diagram.Sequence{Title: p.Name(), End: []string{text}}
 		for role := range p.Roles() {
 			sequence.Roles = append(sequence.Roles, role)

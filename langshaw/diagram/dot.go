@@ -91,13 +91,9 @@ func (c *Chart) writeFrame(out io.Writer) {
 
 // dotCaption says what the picture shows.
 func (c *Chart) dotCaption() string {
-	lines := []string{`<font point-size="16"><b>` + escapeDot(c.title) + `</b></font>`}
-	if c.role != "" {
-		lines[0] += ` <font point-size="13">as ` + escapeDot(c.role) + ` sees it</font>`
-	}
-	lines = append(lines, quiet("complete with "+c.what))
-	for _, r := range c.ranks {
-		lines = append(lines, quiet(r.sentence()))
+	lines := []string{`<font point-size="16"><b>` + escapeDot(c.heading()) + `</b></font>`}
+	for _, caption := range c.captions() {
+		lines = append(lines, quiet(caption))
 	}
 	return stack(append(lines, " "))
 }

@@ -10,11 +10,7 @@ import (
 // WriteMermaid writes the chart as a flowchart for Mermaid. The error is the writer's.
 func (c *Chart) WriteMermaid(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	title := c.title
-	if c.role != "" {
-		title += " as " + c.role + " sees it"
-	}
-	fmt.Fprintf(out, "---\ntitle: %s\n---\nflowchart TB\n", yamlString(title))
+	fmt.Fprintf(out, "---\ntitle: %s\n---\nflowchart TB\n", yamlString(c.heading()))
 	numbers := make(map[*node]int)
 	var aims []string
 	for i, l := range c.lanes {
@@ -56,12 +52,9 @@ func (c *Chart) WriteMermaid(w io.Writer) error {
 	return out.Flush()
 }
 
-// mermaidNote says what makes an enactment complete, and who decides where several may.
+// mermaidNote has the captions.
 func (c *Chart) mermaidNote() string {
-	lines := []string{"complete with " + c.what}
-	for _, r := range c.ranks {
-		lines = append(lines, r.sentence())
-	}
+	lines := c.captions()
 	for i, line := range lines {
 		lines[i] = escapeMermaid(line)
 	}

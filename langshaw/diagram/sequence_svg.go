@@ -26,17 +26,12 @@ const (
 func (s Sequence) WriteSVG(w io.Writer) error {
 	d := newSequenceDrawing(s)
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" `+
-		`font-family="Helvetica, Arial, 'Liberation Sans', sans-serif" fill="%s">`+"\n", d.width, d.height, d.width, d.height, inkColour)
-	fmt.Fprintf(out, "<title>%s</title>\n", escapeXML(s.Title))
-	fmt.Fprintf(out, `<defs><marker id="head" viewBox="0 0 10 10" refX="9.5" refY="5" markerWidth="8" markerHeight="8" orient="auto-start-reverse">`+
-		`<path d="M0,1 L10,5 L0,9 z" fill="%s"/></marker></defs>`+"\n", inkColour)
-	fmt.Fprintf(out, `<rect width="%.0f" height="%.0f" fill="white"/>`+"\n", d.width, d.height)
+	writeHead(out, d.width, d.height, s.Title)
 	writeText(out, margin, margin+titleSize, titleSize, "start", `font-weight="bold"`, s.Title)
 	for _, b := range d.bands {
 		fmt.Fprintf(out, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="6" fill="%s" stroke="%s"/>`+"\n",
 			margin, b.y, d.width-2*margin, b.height, laneColour, laneEdgeColour)
-		writeText(out, margin+6, b.y+smallSize+3, smallSize, "start", fmt.Sprintf(`fill="%s"`, quietColour), "at the same time")
+		writeText(out, margin+6, b.y+smallSize+3, smallSize, "start", quietFill, "at the same time")
 	}
 	for i, role := range s.Roles {
 		writeText(out, d.columns[i], d.top-10, roleSize, "middle", `font-weight="bold"`, role)
@@ -50,10 +45,26 @@ func (s Sequence) WriteSVG(w io.Writer) error {
 	for _, line := range s.End {
 		y += lineHeight
 		text := strings.TrimLeft(line, " ")
-		writeText(out, margin+6*float64(len(line)-len(text)), y, smallSize+0.5, "start", fmt.Sprintf(`fill="%s"`, quietColour), text)
+		writeText(out, margin+6*float64(len(line)-len(text)), y, smallSize+0.5, "start", quietFill, text)
 	}
 	fmt.Fprintf(out, "</svg>\n")
 	return out.Flush()
+}
+
+const quietFill = `fill="` + quietColour + `"`
+
+// writeHead begins an SVG document: a white ground, and the ends that lines may have.
+func writeHead(out io.Writer, width, height float64, title string) {
+	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" `+
+		`font-family="Helvetica, Arial, 'Liberation Sans', sans-serif" fill="%s">`+"\n", width, height, width, height, inkColour)
+	fmt.Fprintf(out, "<title>%s</title>\n<defs>\n", escapeXML(title))
+	for _, head := range [][2]string{{"head", inkColour}, {"flow", flowColour}} {
+		fmt.Fprintf(out, `<marker id="%s" viewBox="0 0 10 10" refX="9.5" refY="5" markerWidth="9" markerHeight="9" markerUnits="userSpaceOnUse" orient="auto-start-reverse">`+
+			`<path d="M0,1 L10,5 L0,9 z" fill="%s"/></marker>`+"\n", head[0], head[1])
+	}
+	fmt.Fprintf(out, `<marker id="bar" viewBox="0 0 4 12" refX="2" refY="6" markerWidth="4" markerHeight="12" markerUnits="userSpaceOnUse" orient="auto">`+
+		`<path d="M2,0.5 V11.5" stroke="%s" stroke-width="2.4"/></marker>`+"\n</defs>\n", conflictColour)
+	fmt.Fprintf(out, `<rect width="%.0f" height="%.0f" fill="white"/>`+"\n", width, height)
 }
 
 // sequenceDrawing is a sequence with a place for everything.

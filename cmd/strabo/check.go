@@ -10,7 +10,7 @@ import (
 )
 
 type checkCommand struct {
-	JSON  bool     `name:"json" help:"Print one JSON object for each file, on a line."`
+	reportFlags
 	Files []string `arg:"" name:"file" help:"Protocol files; - is standard input."`
 }
 
@@ -27,6 +27,8 @@ func (checkCommand) examples() string {
   strabo check protocols/*.lsh         Check many.
   cat purchase.lsh | strabo check -    Check what another program writes.
   strabo check --json purchase.lsh     For a program: file, protocol and diagnostics as JSON.
+  strabo check --format sarif protocols/*.lsh > strabo.sarif
+                                       For a code host.
 `
 }
 
@@ -39,17 +41,25 @@ const (
 // Run checks the files in the order given. A file that cannot be read does not keep the others from being checked.
 func (c *checkCommand) Run(s *streams) error {
 	var result error
+	log, err := c.log()
+	if err != nil {
+		return err
+	}
 	for _, file := range c.Files {
 		name, text, err := readProtocol(s, file)
 		if err != nil {
 			fmt.Fprintf(s.err, "strabo: %v\n", err)
+			log.Fail(err)
 			result = errSaid
 			continue
 		}
 		protocol, diagnostics := langshaw.Parse(text)
-		if c.JSON {
+		switch {
+		case log != nil:
+			log.AddDiagnostics(name, diagnostics)
+		case c.isJSON():
 			err = langshaw.WriteJSON(s.out, name, protocol, diagnostics)
-		} else {
+		default:
 			err = langshaw.WriteText(s.out, name, text, diagnostics)
 		}
 		if err != nil {
@@ -58,6 +68,9 @@ func (c *checkCommand) Run(s *streams) error {
 		if diagnostics.HasErrors() && result == nil {
 			result = errNo
 		}
+	}
+	if err := writeLog(s, log); err != nil {
+		return err
 	}
 	return result
 }

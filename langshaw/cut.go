@@ -3,11 +3,22 @@ package langshaw
 // entryTokens is the most tokens that one entry may have. It bounds the memory that reading takes at a time.
 const entryTokens = 1 << 16
 
-// cutter cuts the tokens of a text into entries and hands each to a reader. It needs no grammar, only what the start
+// taker takes what a cutter cuts: a reader, or the outline of a text that is to be formatted.
+type taker interface {
+	// isFull tells that no more need be cut.
+	isFull() bool
+	// open takes the keyword that opens a clause, openMisspelt a word that stands where a keyword was meant.
+	open(keyword token)
+	openMisspelt(t token, meant clause)
+	// read takes one entry, whose tokens are valid during the call only.
+	read(c clause, tokens []token, tooLong bool)
+}
+
+// cutter cuts the tokens of a text into entries and hands each to a taker. It needs no grammar, only what the start
 // of an entry looks like, so that a mistake in one entry does not reach the next.
 type cutter struct {
 	scanner *scanner
-	reader  *reader
+	taker   taker
 
 	// clause is the one that is open, entry what has been found of its entry so far. The tokens are reused.
 	clause clause
@@ -22,16 +33,31 @@ type cutter struct {
 	bare bool
 }
 
+// newReading makes a cutter that has taken the name of the protocol, and the reader to which it hands the entries.
+func newReading(text []byte, found *report) (*cutter, *reader) {
+	r := newReader(found)
+	c := &cutter{scanner: newScanner(string(text)), taker: r}
+	r.draft.name = c.scanner.title()
+	return c, r
+}
+
 // run cuts until the end of the text, or until there is more to say than can be said.
 func (c *cutter) run() {
-	for !c.reader.report.isFull() {
+	if c.runOpen() {
+		c.flush()
+	}
+}
+
+// runOpen is run, but leaves the last entry open. It tells whether it got to the end of the text.
+func (c *cutter) runOpen() bool {
+	for !c.taker.isFull() {
 		t := c.scanner.next()
 		if t.kind == endOfText {
-			c.flush()
-			return
+			return true
 		}
 		c.take(t)
 	}
+	return false
 }
 
 func (c *cutter) take(t token) {
@@ -43,11 +69,11 @@ func (c *cutter) take(t token) {
 	case t.kind == colon && bare:
 	case t.kind == keyword && !c.isMisplaced(t):
 		c.openClause(clauseOf(t.text))
-		c.reader.open(t)
+		c.taker.open(t)
 	default:
 		if meant := c.misspelt(t); meant != noClause {
 			c.openClause(meant)
-			c.reader.openMisspelt(t, meant)
+			c.taker.openMisspelt(t, meant)
 			return
 		}
 		c.add(t)
@@ -167,7 +193,7 @@ func (c *cutter) push(t token) {
 
 func (c *cutter) flush() {
 	if len(c.entry) > 0 {
-		c.reader.read(c.clause, c.entry, c.tooLong)
+		c.taker.read(c.clause, c.entry, c.tooLong)
 	}
 	c.entry, c.tooLong, c.inside, c.ranked = c.entry[:0], false, false, false
 }

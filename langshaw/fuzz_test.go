@@ -34,6 +34,9 @@ func FuzzParse(f *testing.F) {
 		protocol, diagnostics := langshaw.Parse(text)
 		requireSound(t, string(text), diagnostics)
 		requireConsistent(t, protocol)
+		requireOccurrences(t, text, protocol, false)
+		place := langshaw.PlaceAt(text, len(text)/2)
+		require.True(t, place.From <= len(text)/2 && len(text)/2 <= place.To)
 		require.NoError(t, langshaw.WriteText(io.Discard, "f", text, diagnostics))
 		require.NoError(t, langshaw.WriteJSON(io.Discard, "f", protocol, diagnostics))
 		if diagnostics.HasErrors() {

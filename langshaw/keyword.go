@@ -30,6 +30,7 @@ func (c *cutter) goesOn() bool {
 // lookAhead gives the tokens that come next, line ends left out.
 func (c *cutter) lookAhead() [3]token {
 	ahead := *c.scanner
+	ahead.comment = nil
 	var next [3]token
 	for i := range next {
 		next[i] = ahead.next()

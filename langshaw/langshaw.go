@@ -9,7 +9,8 @@
 // Start reading at [Parse], which shows the way of a text: a scanner makes tokens, a cutter cuts them into entries, a
 // reader applies the grammar of an entry to each, and a resolver applies the static rules to what was read and builds
 // the model. Each of them goes on after a mistake, so that everything is reported at once. [WriteText] and [WriteJSON]
-// show what was found.
+// show what was found. [Format] writes a text in its canonical layout. [Occurrences] and [PlaceAt] read a text in the same
+// way for editors: where its names stand, and what may be written at a place.
 package langshaw
 
 import "unicode/utf8"
@@ -32,9 +33,8 @@ func Parse(text []byte) (*Protocol, Diagnostics) {
 	case !utf8.Valid(text):
 		found.add(errorEncoding(text))
 	}
-	c := &cutter{scanner: newScanner(string(text)), reader: newReader(found)}
-	c.reader.draft.name = c.scanner.title()
+	c, r := newReading(text, found)
 	c.run()
-	protocol := resolve(&c.reader.draft, found)
+	protocol := resolve(&r.draft, found)
 	return protocol, found.sorted()
 }

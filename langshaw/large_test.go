@@ -128,6 +128,11 @@ var hostile = []struct {
 	{"blanks", func(size int) string { return small + strings.Repeat(" \t", size/2) }},
 	{"zero bytes", func(size int) string { return small + strings.Repeat("\x00", size) }},
 	{"no characters", func(size int) string { return fill(small+"nono ", size, always("\xff\xfe ")) }},
+	{"ends of characters", func(size int) string { return "S\n" + strings.Repeat("\x9e", size) }},
+	{"comments inside an action", func(size int) string { return fill(small+"A: Big(ID", size, numbered(" # c\n# d\n, x%d")) + ")\n" }},
+	{"comments behind actions", func(size int) string {
+		return fill(small+"A: "+strings.Repeat("a", size/2)+"(ID) # wide\n", size/2, numbered("A: Act%d(ID) # c\n"))
+	}},
 	{"hyphens", func(size int) string { return small + "nono a" + strings.Repeat("-", size) + "/>" }},
 	{"arrows", func(size int) string { return fill(small+"nogo a", size, always("-/>")) }},
 	{"at signs", func(size int) string { return fill(small+"nono\n", size, numbered("a@b%d c\n")) }},
@@ -171,6 +176,9 @@ func TestLargeTexts(t *testing.T) {
 			start := time.Now()
 			_, diagnostics := langshaw.Parse(text)
 			require.NoError(t, langshaw.WriteText(io.Discard, "large", text, diagnostics))
+			formatted, _ := langshaw.Format(text)
+			require.Equal(t, diagnostics.HasErrors(), formatted == nil)
+			require.Less(t, len(formatted), 5*size)
 			require.Less(t, time.Since(start), 5*time.Second)
 		})
 	}

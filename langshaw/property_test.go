@@ -25,6 +25,7 @@ func TestSoup(t *testing.T) {
 		protocol, diagnostics := langshaw.Parse([]byte(text))
 		requireSound(t, text, diagnostics)
 		requireConsistent(t, protocol)
+		requireOccurrences(t, []byte(text), protocol, false)
 		require.NoError(t, langshaw.WriteText(io.Discard, "f", []byte(text), diagnostics))
 		if !diagnostics.HasErrors() {
 			again, repeated := langshaw.Parse([]byte(describe(protocol)))

@@ -7,6 +7,9 @@ import "unicode/utf8"
 type reader struct {
 	draft  draft
 	report *report
+	// outside collects, where it is not nil, the names that do not come into the draft: clause keywords, and the words
+	// of entries that are left out.
+	outside *[]Occurrence
 
 	roles  applier[rolesProduction]
 	what   applier[whatProduction]
@@ -28,8 +31,13 @@ func newReader(found *report) *reader {
 	}
 }
 
+func (r *reader) isFull() bool { return r.report.isFull() }
+
 // open takes the keyword that opens a clause.
 func (r *reader) open(keyword token) {
+	if r.outside != nil {
+		*r.outside = append(*r.outside, Occurrence{Name: keyword.text, Kind: ClauseName, Declares: true, Span: keyword.span()})
+	}
 	if c := clauseOf(keyword.text); r.draft.keywords[c].kind == endOfText {
 		r.draft.keywords[c] = keyword
 	}
@@ -107,7 +115,12 @@ func (r *reader) isClean(c clause, tokens []token) bool {
 }
 
 // leaveOut notes that an entry is not in the draft.
-func (r *reader) leaveOut(c clause, tokens []token) { r.draft.doubtEntry(c, tokens) }
+func (r *reader) leaveOut(c clause, tokens []token) {
+	r.draft.doubtEntry(c, tokens)
+	if r.outside != nil {
+		*r.outside = appendLeftOut(*r.outside, c, tokens)
+	}
+}
 
 func (r *reader) readRoles(tokens []token) (bool, int) {
 	parsed, failedAt, ok := r.roles.parse(tokens)

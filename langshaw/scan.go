@@ -14,6 +14,8 @@ type scanner struct {
 	at   Position
 	// fresh tells that no token has been found on this line yet.
 	fresh bool
+	// comment is called with each comment, as a token without a kind, if it is not nil.
+	comment func(token)
 }
 
 func newScanner(text string) *scanner {
@@ -114,6 +116,9 @@ func (s *scanner) skipComment() {
 	}
 	if end := strings.IndexAny(rest, "\r\n"); end >= 0 {
 		rest = rest[:end]
+	}
+	if s.comment != nil {
+		s.comment(token{first: s.fresh, text: rest, start: s.at})
 	}
 	s.at = advance(s.at, rest)
 }

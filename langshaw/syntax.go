@@ -29,7 +29,7 @@ func quote(text string) string {
 	const most = 60
 	if len(text) > most {
 		cut := most
-		for !utf8.RuneStart(text[cut]) {
+		for cut > most-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
 			cut--
 		}
 		text = text[:cut] + "..."

@@ -136,3 +136,12 @@ func TestCompanion(t *testing.T) {
 		require.Empty(t, companion.Secrets)
 	}
 }
+
+func TestSourcesAreFormatted(t *testing.T) {
+	for _, name := range protocols.Names() {
+		text, err := protocols.Source(name)
+		require.NoError(t, err)
+		formatted, _ := langshaw.Format(text)
+		require.Equal(t, string(formatted), string(text), "run strabo fmt -w protocols/%s.lsh", name)
+	}
+}

@@ -20,6 +20,16 @@ import (
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )
 
+// systemCommands run systems and look after them.
+type systemCommands struct {
+	Serve      serveCommand      `cmd:"" help:"Coordinate the agents of protocols."`
+	Enactments enactmentsCommand `cmd:"" help:"See what is going on in a system, and check its log."`
+	Backup     backupCommand     `cmd:"" help:"Write a system's log to a file."`
+	Restore    restoreCommand    `cmd:"" help:"Make a system from a backup."`
+	Bench      benchCommand      `cmd:"" help:"Measure how many attempts a second are decided."`
+	NatsConfig natsConfigCommand `cmd:"" name:"nats-config" help:"Write the NATS accounts of a system."`
+}
+
 // partyFlags say which parties may play a role.
 type partyFlags struct {
 	Party []string `placeholder:"ROLE=PARTY,..." sep:"none" help:"Parties that may play a role; may be repeated."`

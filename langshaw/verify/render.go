@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/strabo-engine/strabo/langshaw"
@@ -16,9 +17,46 @@ const (
 	CodeDeadAction langshaw.Code = "dead-action"
 	// CodeRepeatedAction: the action can happen more than once in an enactment; see [Report.Repeated].
 	CodeRepeatedAction langshaw.Code = "repeated-action"
+	// CodeNotLive: the enactment can get stuck before it is complete.
+	CodeNotLive langshaw.Code = "not-live"
+	// CodeNotSafe: two roles can do at once what excludes each other.
+	CodeNotSafe langshaw.Code = "not-safe"
 )
 
-// Diagnostics gives what the report finds at places of the text, as warnings.
+// VerdictDiagnostics gives the verdicts that are no, with their witnesses, at places of the text, as warnings: not live
+// at the first part of `what` that can no longer come, not safe at the nono. The messages have several lines. It is for
+// those who do not show the report, which says the same; see [Report.WriteText].
+func (r Report) VerdictDiagnostics(p *langshaw.Protocol) langshaw.Diagnostics {
+	var found langshaw.Diagnostics
+	warn := func(code langshaw.Code, span langshaw.Span, write func(out io.Writer)) {
+		var message strings.Builder
+		write(&message)
+		found = append(found, langshaw.Diagnostic{
+			Code: code, Severity: langshaw.Warning, Span: span, Message: strings.TrimSuffix(message.String(), "\n"),
+		})
+	}
+	if r.Live == No {
+		var span langshaw.Span
+		for _, conjunct := range r.Unmet[:min(1, len(r.Unmet))] {
+			span = conjunct.Span()
+		}
+		warn(CodeNotLive, span, func(out io.Writer) { r.writeNotLive(out, p) })
+	}
+	if r.Safe == No {
+		var span langshaw.Span
+		for nono := range p.Nonos() {
+			names := slices.Collect(nono.Actions())
+			if slices.Contains(names, actionOf(r.Pair[0])) && slices.Contains(names, actionOf(r.Pair[1])) {
+				span = nono.Span()
+				break
+			}
+		}
+		warn(CodeNotSafe, span, func(out io.Writer) { r.writeNotSafe(out, p) })
+	}
+	return found
+}
+
+// Diagnostics gives what else the report finds at places of the text, as warnings.
 func (r Report) Diagnostics(p *langshaw.Protocol) langshaw.Diagnostics {
 	var found langshaw.Diagnostics
 	warn := func(names []string, code langshaw.Code, format string) {
@@ -57,16 +95,12 @@ func (r Report) WriteText(w io.Writer, p *langshaw.Protocol) error {
 		fmt.Fprintf(out, "dead: %s\n", strings.Join(r.Dead, ", "))
 	}
 	if r.Live == No {
-		fmt.Fprintf(out, "\nnot live: nothing is enabled and the enactment is not complete\n")
-		r.story(out, p, r.LiveWitness)
-		for _, line := range r.Stuck {
-			fmt.Fprintf(out, "  %s\n", line)
-		}
+		fmt.Fprintln(out)
+		r.writeNotLive(out, p)
 	}
 	if r.Safe == No {
-		fmt.Fprintf(out, "\nnot safe: %s and %s exclude each other, may be attempted at once, and neither has authority over the other\n", r.Pair[0], r.Pair[1])
-		r.story(out, p, r.SafeWitness)
-		fmt.Fprintf(out, "  then %s or %s\n", said(p, r.Pair[0]), said(p, r.Pair[1]))
+		fmt.Fprintln(out)
+		r.writeNotSafe(out, p)
 	}
 	if len(r.Answers) > 0 {
 		fmt.Fprintln(out)
@@ -81,6 +115,20 @@ func (r Report) WriteText(w io.Writer, p *langshaw.Protocol) error {
 		race.write(out, p)
 	}
 	return out.Flush()
+}
+
+func (r Report) writeNotLive(out io.Writer, p *langshaw.Protocol) {
+	fmt.Fprintf(out, "not live: nothing is enabled and the enactment is not complete\n")
+	r.story(out, p, r.LiveWitness)
+	for _, line := range r.Stuck {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+}
+
+func (r Report) writeNotSafe(out io.Writer, p *langshaw.Protocol) {
+	fmt.Fprintf(out, "not safe: %s and %s exclude each other, may be attempted at once, and neither has authority over the other\n", r.Pair[0], r.Pair[1])
+	r.story(out, p, r.SafeWitness)
+	fmt.Fprintf(out, "  then %s or %s\n", said(p, r.Pair[0]), said(p, r.Pair[1]))
 }
 
 func (r Race) write(out io.Writer, p *langshaw.Protocol) {
@@ -141,11 +189,16 @@ func (r Report) story(out io.Writer, p *langshaw.Protocol, steps [][]string) {
 
 // said names an action, or an action under an assignment of its keys, with who does it.
 func said(p *langshaw.Protocol, event string) string {
-	name, _, _ := strings.Cut(event, "[")
-	if a, ok := p.Action(name); ok {
+	if a, ok := p.Action(actionOf(event)); ok {
 		return a.Role() + "'s " + event
 	}
 	return event
+}
+
+// actionOf gives the action of an event, which may name the values of keys after it.
+func actionOf(event string) string {
+	name, _, _ := strings.Cut(event, "[")
+	return name
 }
 
 // WriteJSON writes the report for a program, as one line: an object with the keys file, protocol, errors (how many

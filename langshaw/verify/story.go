@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/strabo-engine/strabo/langshaw"
 )
 
 // stuckReasons says of a state in which nothing is enabled what each unmet conjunct of `what` waits for, and why that
@@ -25,6 +27,17 @@ func (x *explorer) stuckReasons(done set) []string {
 		}
 	}
 	return t.lines
+}
+
+// unmetConjuncts gives the conjuncts of `what` that a state does not satisfy, for the first assignment of keys.
+func (x *explorer) unmetConjuncts(done set) []*langshaw.Conjunct {
+	var unmet []*langshaw.Conjunct
+	for n, clause := range x.goals[0] {
+		if !x.clauses[clause].meets(done) {
+			unmet = append(unmet, x.conjuncts[n])
+		}
+	}
+	return unmet
 }
 
 // teller writes an explanation, each event explained once.
@@ -49,7 +62,7 @@ func (t *teller) explain(depth, i int) {
 	t.told.add(i)
 	for b := range e.blockers.all() {
 		if t.done.has(b) {
-			t.say(depth, "%s is %s", e.name, t.stopped(i, b))
+			t.say(depth, "%s is %s", e.name, t.stoppedBy(i, b))
 			return
 		}
 	}
@@ -79,8 +92,8 @@ func (t *teller) explain(depth, i int) {
 	t.say(depth, "%s waits for nothing", e.name)
 }
 
-// stopped says by what an event is stopped, and where that is written.
-func (t *teller) stopped(i, by int) string {
+// stoppedBy says by what an event is stopped, and where that is written.
+func (t *teller) stoppedBy(i, by int) string {
 	e, b := &t.events[i], &t.events[by]
 	if e.nonos.has(by) {
 		for nono := range t.protocol.Nonos() {

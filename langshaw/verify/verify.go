@@ -80,6 +80,8 @@ type Report struct {
 	LiveWitness [][]string
 	// Stuck says, in lines indented by what they explain, what that state waits for and why it can no longer come.
 	Stuck []string
+	// Unmet are the conjuncts of `what` that the state does not satisfy.
+	Unmet []*langshaw.Conjunct
 	// SafeWitness leads to a state in which the two actions of Pair, which exclude each other and are of different
 	// roles, are both enabled while neither dominates the other, when Safe is No.
 	SafeWitness [][]string
@@ -140,7 +142,8 @@ func (x *explorer) decideLive(r *Report) {
 		r.Live = No
 		steps = x.shortest(steps, func(v *view) bool { return v.enabled.empty() && !x.isComplete(v.done) })
 		r.LiveWitness = x.names(steps)
-		r.Stuck = x.stuckReasons(x.follow(steps).done)
+		done := x.follow(steps).done
+		r.Stuck, r.Unmet = x.stuckReasons(done), x.unmetConjuncts(done)
 	default:
 		r.Live = Yes
 	}

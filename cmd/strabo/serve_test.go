@@ -175,7 +175,10 @@ func TestServeRefuses(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"purchase", "--nats", "nats://127.0.0.1:1", "--durability", "fsync"},
 		{"purchase", "--nats", "nats://127.0.0.1:1", "--listen", "127.0.0.1:0"},
-		{"purchase", "--accounts"}, {"purchase", "purchase"}, {"nonesuch"}, {"purchase", "--party", "Buyer"},
+		{"purchase", "--accounts"},
+		{"purchase", "purchase"},
+		{"nonesuch"},
+		{"purchase", "--party", "Buyer"},
 	} {
 		strabo(t, exitWrongUse, append([]string{"serve"}, arguments...)...)
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Options say how the server runs. The zero value is a server in memory that listens to nobody: connect with
+// Options say how the server runs. One that listens to nobody is reached by
 // [Server.Connect].
 type Options struct {
-	// StoreDir is where JetStream keeps its files. Empty for a directory that must then be given by Memory.
+	// StoreDir is where JetStream keeps its files. It is needed also for streams in memory.
 	StoreDir string
 	// Listen is the address to listen on, such as 127.0.0.1:4222; port 0 is any that is free. Empty to listen to nobody.
 	Listen string

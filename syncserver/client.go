@@ -133,6 +133,9 @@ func (c *Client) Attempt(ctx context.Context, attempt enactment.Attempt) (enactm
 // until tries again and again until there is an answer, or no hope of one.
 func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func() (enactment.Outcome, error)) (enactment.Outcome, error) {
 	for wait := c.config.FirstWait; ; wait = min(2*wait, c.config.LongestWait) {
+		if ctx.Err() != nil {
+			return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, context.Cause(ctx))
+		}
 		outcome, err := try()
 		if err == nil {
 			return outcome, nil

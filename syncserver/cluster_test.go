@@ -63,7 +63,7 @@ func TestClusterLosesItsLeader(t *testing.T) {
 			for range 6 {
 				executors = append(executors, client(t, dial(), rules))
 			}
-			storm(t, executors, 25, func() {
+			storm(t, executors, 15, func() {
 				for n := range 5 {
 					Accepted(t, executors[0], Attempt(Buyer, "RFQ", fmt.Sprint("warm", n), "item", "fig"))
 				}

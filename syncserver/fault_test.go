@@ -102,7 +102,7 @@ func kills(t *testing.T) int {
 		require.NoError(t, err)
 		return n
 	}
-	return 4
+	return 2
 }
 
 // TestKilledServers kills the process that holds server and store in the middle of a storm of attempts, again and again.
@@ -147,7 +147,7 @@ func TestKilledServers(t *testing.T) {
 
 // TestRacingServers has two servers and eight agents race in many enactments, and checks every history.
 func TestRacingServers(t *testing.T) {
-	enactments := 150
+	enactments := 60
 	if testing.Short() {
 		enactments = 20
 	}

@@ -116,6 +116,7 @@ func (c *company) Join(ctx context.Context, id enactment.Identity) (adapter.Feed
 }
 
 func TestConformanceWithAccounts(t *testing.T) {
+	t.Parallel()
 	for name, found := range map[string]func(testing.TB, ...enactment.Identity) kingdom{"plain": plainKingdom, "jwt": jwtKingdom} {
 		t.Run(name, func(t *testing.T) {
 			Run(t, func(t *testing.T, rules *enactment.Rules) func() adapter.Executor {
@@ -130,6 +131,7 @@ func TestConformanceWithAccounts(t *testing.T) {
 }
 
 func TestNobodyIsAnybodyElse(t *testing.T) {
+	t.Parallel()
 	rules := Rules(t, Purchase, enactment.WithParties("Buyer", "b1", "b2"))
 	for name, found := range map[string]func(testing.TB, ...enactment.Identity) kingdom{"plain": plainKingdom, "jwt": jwtKingdom} {
 		t.Run(name, func(t *testing.T) {
@@ -217,6 +219,7 @@ func TestNobodyIsAnybodyElse(t *testing.T) {
 }
 
 func TestSecretsAreSealedWhereTheyAreStored(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	keys, err := syncserver.LoadKeyring(filepath.Join(dir, "keys"))
 	require.NoError(t, err)

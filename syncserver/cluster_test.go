@@ -38,6 +38,7 @@ func cluster(t *testing.T) []*embedded.Server {
 
 // TestClusterLosesItsLeader stops the leader of the log's stream in the middle of a storm.
 func TestClusterLosesItsLeader(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("three servers")
 	}
@@ -81,6 +82,7 @@ func TestClusterLosesItsLeader(t *testing.T) {
 
 // TestManyEnactmentsChangeHands has one feed with more enactments than one answer of JetStream holds die without a word.
 func TestManyEnactmentsChangeHands(t *testing.T) {
+	t.Parallel()
 	const many = 1500
 	rules := Rules(t, Purchase)
 	s := store(t, embedded.Options{})

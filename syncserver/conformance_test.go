@@ -18,6 +18,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	t.Run("local", func(t *testing.T) {
 		conformance.Run(t, localSystem(), false)
 	})

@@ -108,6 +108,7 @@ func kills(t *testing.T) int {
 // TestKilledServers kills the process that holds server and store in the middle of a storm of attempts, again and again.
 // Every acknowledged attempt must be there, nothing twice, and every attempt must end with the truth.
 func TestKilledServers(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
@@ -147,6 +148,7 @@ func TestKilledServers(t *testing.T) {
 
 // TestRacingServers has two servers and eight agents race in many enactments, and checks every history.
 func TestRacingServers(t *testing.T) {
+	t.Parallel()
 	enactments := 60
 	if testing.Short() {
 		enactments = 20

@@ -58,8 +58,8 @@ type Unsettled struct {
 	Key string
 	// Unsent tells that the request has certainly not left.
 	Unsent bool
-	// Last is the last call that was made for the step, with the status and the words of the remote party, if it
-	// had any; nil if none was made since the bridge took the step up.
+	// Last is the last call for the step that was answered, with the status and the words of the remote party; where
+	// none was, the last call; nil if none was made since the bridge took the step up.
 	Last *Call
 	// Detail says why, and what the remote party said last, without secrets.
 	Detail string

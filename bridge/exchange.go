@@ -300,7 +300,9 @@ func (x *exchange) call(ctx context.Context, request Request, shown shownRequest
 	default:
 		audit.Outcome = Known
 	}
-	x.last = &audit
+	if audit.Status != 0 || x.last == nil || x.last.Status == 0 {
+		x.last = &audit
+	}
 	if !audit.Query && audit.Status != 0 {
 		x.said = &audit
 	}

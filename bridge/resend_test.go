@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/syncserver"
 )
 
 // What is refused the second time may have been done the first time.
@@ -121,29 +123,56 @@ func TestFactsOfADivergence(t *testing.T) {
 
 // OnUnknown is told before a caller's own deadline, of what was said last; a step that begins later is not sent.
 func TestPatienceUntil(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	s := newStage(t)
-	s.start(func(o *bridge.Options) {
-		o.Patience = bridge.Patience{First: time.Millisecond, Longest: time.Millisecond, Until: time.Now().Add(300 * time.Millisecond)}
-	})
-	s.booked()
-	s.hotel.on(pay, reply(202, ""))
-	s.hotel.on(state, reply(200, `{"state":"paying"}`))
-	s.pay()
-	u := receive(s, s.unknown)
-	require.NoError(t, ctx.Err())
-	require.NotNil(t, u.Last)
-	assert.Equal(t, 200, u.Last.Status)
-	assert.Contains(t, u.Detail, `asked last, it said status 200, {"state":"paying"}`)
+	synctest.Test(t, func(t *testing.T) {
+		rules := bookingRules(t)
+		exec := syncserver.NewLocal(rules)
+		defer exec.Close()
+		unknown := make(chan bridge.Unsettled, 1)
+		queries := 0
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		b, err := bridge.New(rules, exec, bookingMapping(t, rules), bridge.Options{
+			BaseURL: "http://hotel.example", Settings: map[string]any{"house": "x"},
+			Caller: scripted(func(ctx context.Context, r bridge.Request) (bridge.Response, error) {
+				if !r.Query {
+					return bridge.Response{Status: map[string]int{"reserve": 201, "pay": 202}[r.Step], Body: []byte(`{"number":"n1","price":1}`)}, nil
+				}
+				if queries++; queries == 1 {
+					return bridge.Response{Status: 200, Body: []byte(`{"state":"paying"}`)}, nil
+				}
+				<-ctx.Done()
+				return bridge.Response{}, ctx.Err()
+			}),
+			OnUnknown: func(u bridge.Unsettled) { unknown <- u },
+			Patience:  bridge.Patience{Until: time.Now().Add(9 * time.Second)},
+		})
+		require.NoError(t, err)
+		done := make(chan error, 1)
+		go func() { done <- b.Run(ctx) }()
+		guest, err := adapter.New(rules, "Guest", exec)
+		require.NoError(t, err)
+		attempt := func(action string, values adapter.Values) {
+			require.NoError(t, guest.Attempt(ctx, action, values).Err(ctx))
+			synctest.Wait()
+		}
+		attempt("Ask", adapter.Values{"rid": "r1", "room": 1, "guest": nil})
+		attempt("Pay", adapter.Values{"rid": "r1", "number": "n1", "card": token})
+		u := <-unknown
+		require.NoError(t, ctx.Err(), "in time")
+		require.NotNil(t, u.Last)
+		assert.Equal(t, 200, u.Last.Status)
+		assert.JSONEq(t, `{"state":"paying"}`, u.Last.Response)
+		assert.Contains(t, u.Detail, `the last answer was status 202`)
+		assert.Contains(t, u.Detail, `asked last, it said status 200, {"state":"paying"}`)
 
-	late := newStage(t)
-	late.start(func(o *bridge.Options) { o.Patience.Until = time.Now().Add(-time.Second) })
-	late.ask()
-	u = receive(late, late.unknown)
-	assert.True(t, u.Unsent)
-	assert.Contains(t, u.Detail, "no time left")
-	assert.Empty(t, late.hotel.requests())
+		attempt("Ask", adapter.Values{"rid": "r2", "room": 1, "guest": nil})
+		u = <-unknown
+		assert.True(t, u.Unsent)
+		assert.Nil(t, u.Last)
+		assert.Contains(t, u.Detail, "no time left")
+		cancel()
+		require.NoError(t, <-done)
+	})
 }
 
 func TestShortSecretsAreCutOutOfWhatQuotesThem(t *testing.T) {

@@ -31,7 +31,7 @@ type run struct {
 	kept        map[string]any
 	idempotency string
 	lastStep    string
-	last, said  *Call // of the step: the last call, and the last that its request was answered
+	last, said  *Call // of the step: the last call that was answered, if any was, and the last answer to its request
 }
 
 // unclearError says that an observation stays unanswered since nobody knows what became of a call.

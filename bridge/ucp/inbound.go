@@ -14,9 +14,6 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 )
 
-// inboundVersion is the wire that the inbound bridge speaks.
-const inboundVersion = "2026-01-11"
-
 // The limits that hold where [InboundOptions] says nothing.
 const (
 	// DefaultAnswerTimeout is how long a request waits for the Business.
@@ -103,13 +100,6 @@ type Inbound struct {
 	orders   map[string]*session // by order id
 	ended    []*session          // those that ended, in that order; some may have been renewed since
 	searched time.Time           // when expired checkouts were last looked for
-}
-
-// Storefront presents checkouts on behalf of the Business. It is asked for every response and must give the same for
-// the same contents; it is called from many goroutines.
-type Storefront interface {
-	// Present shows contents as the platform is to see them. An error is answered with 500 and logged.
-	Present(ctx context.Context, contents Contents) (Presentation, error)
 }
 
 // NewInbound makes an inbound bridge for a protocol of the SimpleUCP shape on an executor. It does nothing before

@@ -153,12 +153,12 @@ var agentVersion = regexp.MustCompile(`(?:^|[;,\s])version="([^"]*)"`)
 // order is that of their text.
 func checkAgent(header string) error {
 	found := agentVersion.FindStringSubmatch(header)
-	if found == nil || found[1] <= inboundVersion {
+	if found == nil || found[1] <= Release {
 		return nil
 	}
 	return &problem{
 		status: http.StatusBadRequest, code: "VERSION_UNSUPPORTED", severity: "requires_buyer_input",
-		detail: "The version is newer than " + inboundVersion + ", which is what is spoken here.",
+		detail: "The version is newer than " + Release + ", which is what is spoken here.",
 	}
 }
 

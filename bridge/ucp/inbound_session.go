@@ -28,6 +28,8 @@ type session struct {
 	turn chan struct{}
 	// codes are the discount codes asked for, where the protocol does not bind them.
 	codes enactment.Value
+	// currency is the one asked for last, which the protocol does not bind: the Business says what it sells in.
+	currency string
 	// order is the id of the order that it has become, or empty.
 	order string
 	// abandoned tells that nobody knows of the checkout, so that it is cancelled if it is created after all.
@@ -129,6 +131,14 @@ func (s *session) leftOver() []*member {
 		}
 	}
 	return left
+}
+
+// heard keeps what was asked for and is not bound. The caller holds the lock.
+func (s *session) heard(wanted asked, contents Contents) {
+	s.codes = contents.Discounts
+	if wanted.Currency != nil {
+		s.currency = *wanted.Currency
+	}
 }
 
 // announce wakes whoever waits for the chain to change.

@@ -213,6 +213,13 @@ func (in *Inbound) take(ctx context.Context, s *session) (release func(), err er
 func (in *Inbound) replace(ctx context.Context, s *session, old *member, contents Contents) error {
 	const what = "The change"
 	in.mu.Lock()
+	if s.changes() >= in.options.Changes {
+		in.mu.Unlock()
+		return &problem{
+			status: http.StatusConflict, code: "TOO_MANY_CHANGES",
+			detail: "The checkout has been changed too often: create another, or complete or cancel this one.",
+		}
+	}
 	m := s.next()
 	m.wanted = true
 	in.mu.Unlock()

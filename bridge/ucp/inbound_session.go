@@ -75,9 +75,12 @@ func (s *session) member(cid string, number int) *member {
 // first adds the enactment that the chain begins with.
 func (s *session) first() *member { return s.member(s.id+".1", 1) }
 
+// changes counts the enactments that were added after the first, also those that came to nothing.
+func (s *session) changes() int { return s.members[len(s.members)-1].number - 1 }
+
 // next adds an enactment after those that there are.
 func (s *session) next() *member {
-	number := s.members[len(s.members)-1].number + 1
+	number := s.changes() + 2
 	return s.member(fmt.Sprintf("%s.%d.%s", s.id, number, uuid.NewString()[:8]), number)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 type checkCommand struct {
-	JSON  bool     `name:"json" help:"Print one JSON object for each file, on a line."`
+	reportFlags
 	Files []string `arg:"" name:"file" help:"Protocol files; - is standard input."`
 }
 
@@ -27,6 +27,8 @@ func (checkCommand) examples() string {
   strabo check protocols/*.lsh         Check many.
   cat purchase.lsh | strabo check -    Check what another program writes.
   strabo check --json purchase.lsh     For a program: file, protocol and diagnostics as JSON.
+  strabo check --format sarif protocols/*.lsh > strabo.sarif
+                                       For a code host.
 `
 }
 
@@ -39,17 +41,25 @@ const (
 // Run checks the files in the order given. A file that cannot be read does not keep the others from being checked.
 func (c *checkCommand) Run(s *streams) error {
 	var result error
+	log, err := c.log()
+	if err != nil {
+		return err
+	}
 	for _, file := range c.Files {
 		name, text, err := readProtocol(s, file)
 		if err != nil {
 			fmt.Fprintf(s.err, "strabo: %v\n", err)
+			log.Fail(err)
 			result = errSaid
 			continue
 		}
 		protocol, diagnostics := langshaw.Parse(text)
-		if c.JSON {
+		switch {
+		case log != nil:
+			log.AddDiagnostics(name, diagnostics)
+		case c.isJSON():
 			err = langshaw.WriteJSON(s.out, name, protocol, diagnostics)
-		} else {
+		default:
 			err = langshaw.WriteText(s.out, name, text, diagnostics)
 		}
 		if err != nil {
@@ -59,8 +69,16 @@ func (c *checkCommand) Run(s *streams) error {
 			result = errNo
 		}
 	}
+	if err := writeLog(s, log); err != nil {
+		return err
+	}
 	return result
 }
+
+// mostBytes bounds what is read as one protocol: far more than any has, and little enough to hold.
+const mostBytes = 64 << 20
+
+var errTooLarge = errors.New("no protocol is that large")
 
 // readProtocol gives the text of a file and the name to call it by. Standard input can be read once.
 func readProtocol(s *streams, file string) (name string, text []byte, err error) {
@@ -68,16 +86,32 @@ func readProtocol(s *streams, file string) (name string, text []byte, err error)
 		if s.in == nil {
 			return "", nil, errors.New("standard input can be read once only")
 		}
-		text, err = io.ReadAll(s.in)
+		text, err = readBounded(s.in)
 		s.in = nil
 		if err != nil {
 			err = fmt.Errorf("cannot read standard input: %w", err)
 		}
 		return stdinName, text, err
 	}
-	text, err = os.ReadFile(file)
+	opened, err := os.Open(file)
 	if err != nil {
+		return file, nil, fmt.Errorf("cannot read the file: %w", err)
+	}
+	defer opened.Close()
+	text, err = readBounded(opened)
+	switch {
+	case errors.Is(err, errTooLarge):
+		err = fmt.Errorf("cannot read the file %s: %w", file, err)
+	case err != nil:
 		err = fmt.Errorf("cannot read the file: %w", err)
 	}
 	return file, text, err
+}
+
+func readBounded(from io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, mostBytes+1))
+	if err == nil && len(text) > mostBytes {
+		return nil, fmt.Errorf("%w: there are more than %d MiB", errTooLarge, mostBytes>>20)
+	}
+	return text, err
 }

@@ -27,12 +27,15 @@ type commandLine struct {
 	Verify   verifyCommand   `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
 	Explain  explainCommand  `cmd:"" help:"Say in sentences what a protocol means."`
 	Fmt      fmtCommand      `cmd:"" help:"Write protocols in their canonical layout."`
+	Graph    graphCommand    `cmd:"" help:"Draw a protocol, or one way to enact it."`
 	LSP      lspCommand      `cmd:"" name:"lsp" help:"Serve an editor: diagnostics, hover, completion, rename and more."`
 	Simulate simulateCommand `cmd:"" help:"Enact a protocol at random."`
 	Play     playCommand     `cmd:"" help:"Sit at the table: enact a protocol by hand."`
 	Demo     demoCommand     `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
 	Buy      buyCommand      `cmd:"" help:"Buy at a remote UCP shop."`
 	Acc      accCommand      `cmd:"" help:"Review agent capability contracts, and show what they mean."`
+
+	systemCommands
 }
 
 // streams are where a command reads and writes. Answers go to out, everything else to err.

@@ -10,7 +10,7 @@ import (
 )
 
 type verifyCommand struct {
-	JSON      bool     `name:"json" help:"Print one JSON object for each file, on a line."`
+	reportFlags
 	Query     []string `name:"query" sep:"none" help:"A question about the order of actions; may be given several times." placeholder:"QUESTION"`
 	Finalize  string   `name:"finalize" enum:"batch,immediate" default:"batch" help:"How attempts are finalised: batch or immediate."`
 	Keys      int      `name:"keys" default:"1" help:"How many values of each key outside the root key to tell apart."`
@@ -58,21 +58,32 @@ func (c *verifyCommand) Run(ctx context.Context, s *streams) error {
 		options.Queries = append(options.Queries, query)
 	}
 	var result error
+	log, err := c.log()
+	if err != nil {
+		return err
+	}
 	for _, file := range c.Files {
 		name, text, err := readProtocol(s, file)
 		if err != nil {
 			fmt.Fprintf(s.err, "strabo: %v\n", err)
+			log.Fail(err)
 			result = errSaid
 			continue
 		}
 		protocol, diagnostics := langshaw.Parse(text)
 		report := verify.Verify(ctx, protocol, options)
-		if err := c.print(s, name, text, protocol, diagnostics, report); err != nil {
+		if log != nil {
+			log.AddDiagnostics(name, diagnostics)
+			log.Add(name, verdicts(protocol, report)...)
+		} else if err := c.print(s, name, text, protocol, diagnostics, report); err != nil {
 			return fmt.Errorf("cannot print the answer: %w", err)
 		}
 		if (diagnostics.HasErrors() || !report.Proved()) && result == nil {
 			result = errNo
 		}
+	}
+	if err := writeLog(s, log); err != nil {
+		return err
 	}
 	return result
 }
@@ -84,7 +95,7 @@ func (c *verifyCommand) print(s *streams, name string, text []byte, p *langshaw.
 			faults++
 		}
 	}
-	if c.JSON {
+	if c.isJSON() {
 		return report.WriteJSON(s.out, name, p, faults)
 	}
 	all := append(diagnostics, report.Diagnostics(p)...)

@@ -14,20 +14,20 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 )
 
-// inboundVersion is the wire that the inbound bridge speaks.
-const inboundVersion = "2026-01-11"
-
 // The limits that hold where [InboundOptions] says nothing.
 const (
-	// DefaultAnswerTimeout is how long a request waits for the Business.
+	// DefaultAnswerTimeout is how long a request waits for the Business, DefaultBodyTimeout how long for its own body.
 	DefaultAnswerTimeout = 30 * time.Second
+	DefaultBodyTimeout   = 15 * time.Second
 	// DefaultBodyLimit is how many bytes a request body may have.
-	DefaultBodyLimit = 1 << 20
-	// DefaultCheckouts is how many checkouts are kept.
+	DefaultBodyLimit = 256 << 10
+	// DefaultCheckouts is how many checkouts are kept, DefaultChanges how often one may be changed.
 	DefaultCheckouts = 100_000
-	// DefaultRemembered and DefaultRememberedFor bound the memory of answers by Idempotency-Key.
-	DefaultRemembered    = 10_000
-	DefaultRememberedFor = 24 * time.Hour
+	DefaultChanges   = 200
+	// DefaultRemembered, DefaultRememberedBytes and DefaultRememberedFor bound the memory of answers by Idempotency-Key.
+	DefaultRemembered      = 10_000
+	DefaultRememberedBytes = 64 << 20
+	DefaultRememberedFor   = 24 * time.Hour
 )
 
 // InboundOptions configures an inbound bridge. Only Storefront is needed.
@@ -45,16 +45,24 @@ type InboundOptions struct {
 	// Party plays Platform for all remote platforms; empty: the party that the rules configure.
 	Party string
 
-	// AnswerTimeout is how long a request waits for the Business before it is answered with 503.
+	// AnswerTimeout is how long a request waits for the Business, once it has arrived, before it is answered with 503.
 	AnswerTimeout time.Duration
+	// BodyTimeout is how long a request's body may take to arrive before it is answered with 408, where the server can
+	// be told so.
+	BodyTimeout time.Duration
 	// BodyLimit is the largest request body in bytes; a larger one is answered with 413.
 	BodyLimit int64
 	// Checkouts is how many checkouts are kept. When there are more, the one that ended first is forgotten; when all
 	// are open, a new one is answered with 503.
 	Checkouts int
-	// Remembered and RememberedFor bound how many answers are repeated for an Idempotency-Key, and for how long.
-	Remembered    int
-	RememberedFor time.Duration
+	// Changes is how often a checkout may be changed: each change is an enactment, which the executor keeps. One more
+	// is answered with 409.
+	Changes int
+	// Remembered and RememberedBytes bound how many answers are repeated for an Idempotency-Key and how many bytes they
+	// have, RememberedFor for how long. The oldest are forgotten first.
+	Remembered      int
+	RememberedBytes int64
+	RememberedFor   time.Duration
 	// Logger is told of failures; slog.Default() if nil. No value of an enactment gets there.
 	Logger *slog.Logger
 }
@@ -83,7 +91,7 @@ type InboundOptions struct {
 //
 // The payment goes into the Complete attempt and nowhere else. Discount codes are bound only if the protocol's Create
 // carries discounts; else they are answered with a warning. Answers by Idempotency-Key are kept in memory, bounded in
-// time and number; a bridge that was restarted repeats none, but the engine still lets nothing happen twice. It finds open
+// time, number and bytes; a bridge that was restarted repeats none, but the engine still lets nothing happen twice. It finds open
 // and paid checkouts again in what the executor keeps, and answers 404 for canceled ones. One bridge serves one Platform
 // party: two of them would share its enactments between them.
 //
@@ -105,13 +113,6 @@ type Inbound struct {
 	searched time.Time           // when expired checkouts were last looked for
 }
 
-// Storefront presents checkouts on behalf of the Business. It is asked for every response and must give the same for
-// the same contents; it is called from many goroutines.
-type Storefront interface {
-	// Present shows contents as the platform is to see them. An error is answered with 500 and logged.
-	Present(ctx context.Context, contents Contents) (Presentation, error)
-}
-
 // NewInbound makes an inbound bridge for a protocol of the SimpleUCP shape on an executor. It does nothing before
 // [Inbound.Run]. The error says what the rules or the options lack.
 func NewInbound(rules *enactment.Rules, exec adapter.Executor, options InboundOptions) (*Inbound, error) {
@@ -130,9 +131,12 @@ func NewInbound(rules *enactment.Rules, exec adapter.Executor, options InboundOp
 		}
 	}
 	setDefault(&options.AnswerTimeout, DefaultAnswerTimeout)
+	setDefault(&options.BodyTimeout, DefaultBodyTimeout)
 	setDefault(&options.BodyLimit, DefaultBodyLimit)
 	setDefault(&options.Checkouts, DefaultCheckouts)
+	setDefault(&options.Changes, DefaultChanges)
 	setDefault(&options.Remembered, DefaultRemembered)
+	setDefault(&options.RememberedBytes, DefaultRememberedBytes)
 	setDefault(&options.RememberedFor, DefaultRememberedFor)
 	if options.Logger == nil {
 		options.Logger = slog.Default()
@@ -148,7 +152,7 @@ func NewInbound(rules *enactment.Rules, exec adapter.Executor, options InboundOp
 	create, _ := rules.Protocol().Action("Create")
 	in := &Inbound{
 		rules: rules, agent: agent, options: options, log: options.Logger,
-		answers:          newAnswers(options.Remembered, options.RememberedFor),
+		answers:          newAnswers(options.Remembered, options.RememberedBytes, options.RememberedFor),
 		carriesDiscounts: create.Carries("discounts"),
 		sessions:         make(map[string]*session),
 		orders:           make(map[string]*session),

@@ -12,6 +12,7 @@ import (
 // asked is the part of a create or update that the bridge reads. A member that is nil was omitted.
 type asked struct {
 	ID          *string         `json:"id"`
+	Currency    *string         `json:"currency"`
 	LineItems   json.RawMessage `json:"line_items"`
 	Buyer       json.RawMessage `json:"buyer"`
 	Fulfillment json.RawMessage `json:"fulfillment"`
@@ -42,8 +43,11 @@ var null = enactment.MustValue(nil)
 // readAsked reads the body of a create or update.
 func readAsked(body enactment.Value) (asked, error) {
 	var a asked
-	if err := body.Decode(&a); err != nil {
-		return asked{}, invalid("$", "The body must be a checkout object: %s", shapeOf(err))
+	if body.Equal(null) {
+		return asked{}, invalid("$", "The body must be a checkout object.")
+	}
+	if err := readAs([]byte(body.String()), "$", &a); err != nil {
+		return asked{}, err
 	}
 	return a, nil
 }
@@ -60,7 +64,8 @@ func (a asked) merge(before Contents) (Contents, error) {
 		after.LineItems = lines
 	}
 	if a.Buyer != nil {
-		if err := requireObject(a.Buyer, "$.buyer"); err != nil {
+		var buyer map[string]json.RawMessage
+		if err := readAs(a.Buyer, "$.buyer", &buyer); err != nil {
 			return Contents{}, err
 		}
 		after.Buyer = enactment.MustValue(a.Buyer)
@@ -86,8 +91,8 @@ func (a asked) merge(before Contents) (Contents, error) {
 // one.
 func mergeLines(raw json.RawMessage, before enactment.Value) (enactment.Value, error) {
 	var lines, known []line
-	if err := json.Unmarshal(raw, &lines); err != nil {
-		return enactment.Value{}, invalid("$.line_items", "line_items must be an array of items and whole quantities: %s", shapeOf(err))
+	if err := readAs(raw, "$.line_items", &lines); err != nil {
+		return enactment.Value{}, err
 	}
 	if len(lines) == 0 {
 		return enactment.Value{}, invalid("$.line_items", "line_items must not be empty.")
@@ -142,8 +147,8 @@ func mergeFulfillment(raw json.RawMessage, before enactment.Value) (enactment.Va
 		return null, nil
 	}
 	var wanted, known fulfillment
-	if err := json.Unmarshal(raw, &wanted); err != nil {
-		return enactment.Value{}, invalid("$.fulfillment", "fulfillment must be an object with methods: %s", shapeOf(err))
+	if err := readAs(raw, "$.fulfillment", &wanted); err != nil {
+		return enactment.Value{}, err
 	}
 	if err := before.Decode(&known); err != nil {
 		return enactment.Value{}, fmt.Errorf("ucp: inbound: fulfillment of the enactment: %w", err)
@@ -162,11 +167,17 @@ func mergeFulfillment(raw json.RawMessage, before enactment.Value) (enactment.Va
 			}
 		}
 		if groups, ok := merged["groups"]; ok {
-			selected, err := readGroups(groups)
+			selected, err := readGroups(groups, fmt.Sprintf("$.fulfillment.methods[%d].groups", i))
 			if err != nil {
-				return enactment.Value{}, invalid(fmt.Sprintf("$.fulfillment.methods[%d].groups", i), "groups must be an array of objects: %s", shapeOf(err))
+				return enactment.Value{}, err
 			}
 			merged["groups"] = selected
+		}
+		if destinations, ok := merged["destinations"]; ok {
+			var objects []map[string]json.RawMessage
+			if err := readAs(destinations, fmt.Sprintf("$.fulfillment.methods[%d].destinations", i), &objects); err != nil {
+				return enactment.Value{}, err
+			}
 		}
 		wanted.Methods[i] = merged
 	}
@@ -185,12 +196,12 @@ func sameMethod(a, b map[string]json.RawMessage) bool {
 }
 
 // readGroups keeps of fulfillment groups what the platform says: which option is selected in which group.
-func readGroups(raw json.RawMessage) (json.RawMessage, error) {
+func readGroups(raw json.RawMessage, path string) (json.RawMessage, error) {
 	var groups []struct {
 		ID       json.RawMessage `json:"id,omitempty"`
 		Selected json.RawMessage `json:"selected_option_id,omitempty"`
 	}
-	if err := json.Unmarshal(raw, &groups); err != nil {
+	if err := readAs(raw, path, &groups); err != nil {
 		return nil, err
 	}
 	return json.Marshal(groups)
@@ -204,26 +215,10 @@ func readCodes(raw json.RawMessage) (enactment.Value, error) {
 	var discounts struct {
 		Codes []string `json:"codes"`
 	}
-	if err := json.Unmarshal(raw, &discounts); err != nil {
-		return enactment.Value{}, invalid("$.discounts", "discounts must be an object with an array of codes: %s", shapeOf(err))
+	if err := readAs(raw, "$.discounts", &discounts); err != nil {
+		return enactment.Value{}, err
 	}
 	return enactment.ValueOf(discounts)
-}
-
-func requireObject(raw json.RawMessage, path string) error {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &object); err != nil {
-		return invalid(path, "%s must be an object.", path)
-	}
-	return nil
-}
-
-// shapeOf says what a decoder found wrong without repeating the value.
-func shapeOf(err error) string {
-	if wrong, ok := err.(*json.UnmarshalTypeError); ok { //nolint:errorlint // encoding/json returns it bare
-		return fmt.Sprintf("%s is a %s.", wrong.Field, wrong.Value)
-	}
-	return "it has another shape."
 }
 
 // invalid is the problem of a body that has not the shape of the wire.

@@ -6,7 +6,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"regexp"
+	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -70,13 +72,13 @@ func (in *Inbound) routes() *http.ServeMux {
 // handle reads a request, answers it, and answers it once where it has an Idempotency-Key.
 func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), in.options.AnswerTimeout)
-		defer cancel()
 		raw, err := in.read(w, r)
 		if err != nil {
-			in.send(w, r, in.answer(ctx, 0, nil, err))
+			in.send(w, r, in.answer(r.Context(), 0, nil, err))
 			return
 		}
+		ctx, cancel := context.WithTimeout(r.Context(), in.options.AnswerTimeout)
+		defer cancel()
 		c := call{operation: pattern, id: r.PathValue("id"), base: in.base(r)}
 		key := ""
 		if r.Method == http.MethodPost || r.Method == http.MethodPut {
@@ -114,10 +116,21 @@ func (in *Inbound) read(w http.ResponseWriter, r *http.Request) ([]byte, error) 
 	if err := checkAgent(r.Header.Get("UCP-Agent")); err != nil {
 		return nil, err
 	}
+	// The server that was not told how long a request may take is told here, for the body alone.
+	connection := http.NewResponseController(w)
+	limited := connection.SetReadDeadline(time.Now().Add(in.options.BodyTimeout)) == nil
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, in.options.BodyLimit))
+	if limited && err == nil { // Else the server is not to wait for the rest either.
+		_ = connection.SetReadDeadline(time.Time{})
+	}
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, &problem{
 			status: http.StatusRequestEntityTooLarge, code: "BODY_TOO_LARGE", detail: tooLarge.Error(),
+		}
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, &problem{
+			status: http.StatusRequestTimeout, code: "REQUEST_TIMEOUT", detail: "The body did not arrive in time, so nothing was done.",
 		}
 	}
 	if err != nil {
@@ -153,12 +166,12 @@ var agentVersion = regexp.MustCompile(`(?:^|[;,\s])version="([^"]*)"`)
 // order is that of their text.
 func checkAgent(header string) error {
 	found := agentVersion.FindStringSubmatch(header)
-	if found == nil || found[1] <= inboundVersion {
+	if found == nil || found[1] <= Release {
 		return nil
 	}
 	return &problem{
 		status: http.StatusBadRequest, code: "VERSION_UNSUPPORTED", severity: "requires_buyer_input",
-		detail: "The version is newer than " + inboundVersion + ", which is what is spoken here.",
+		detail: "The version is newer than " + Release + ", which is what is spoken here.",
 	}
 }
 

@@ -12,12 +12,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// answers remembers what was answered for each Idempotency-Key, bounded in number and time.
+// answers remembers what was answered for each Idempotency-Key, bounded in number, bytes and time.
 type answers struct {
-	most  int
-	until time.Duration
+	most      int
+	mostBytes int64
+	until     time.Duration
 
 	mu     sync.Mutex
+	bytes  int64 // of all replies that are kept
 	byKey  map[string]*list.Element
 	oldest *list.List // of *answered, by first use
 }
@@ -36,8 +38,8 @@ type answered struct {
 	reply *reply
 }
 
-func newAnswers(most int, until time.Duration) *answers {
-	return &answers{most: most, until: until, byKey: make(map[string]*list.Element), oldest: list.New()}
+func newAnswers(most int, mostBytes int64, until time.Duration) *answers {
+	return &answers{most: most, mostBytes: mostBytes, until: until, byKey: make(map[string]*list.Element), oldest: list.New()}
 }
 
 // fingerprintOf identifies what a key was used for: the operation, the checkout, and the bytes of the body.
@@ -83,7 +85,7 @@ func (a *answers) begin(key string, fingerprint [sha256.Size]byte) (entry *answe
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	a.forget(now)
+	a.forget(now, 1)
 	element, ok := a.byKey[key]
 	if !ok {
 		entry = &answered{key: key, fingerprint: fingerprint, first: now, token: uuid.NewString(), running: make(chan struct{})}
@@ -103,17 +105,21 @@ func (a *answers) begin(key string, fingerprint [sha256.Size]byte) (entry *answe
 	return entry, true, nil
 }
 
-// forget drops what is too old, and the oldest of what is too much; never what is being answered.
-func (a *answers) forget(now time.Time) {
+// forget drops what is too old, and the oldest of what is too much, so that there is place for more; never what is being
+// answered.
+func (a *answers) forget(now time.Time, more int) {
 	for element := a.oldest.Front(); element != nil; {
 		next := element.Next()
 		entry := element.Value.(*answered)
-		if now.Sub(entry.first) < a.until && a.oldest.Len() < a.most {
+		if now.Sub(entry.first) < a.until && a.oldest.Len()+more <= a.most && a.bytes <= a.mostBytes {
 			return
 		}
 		if entry.running == nil {
 			a.oldest.Remove(element)
 			delete(a.byKey, entry.key)
+			if entry.reply != nil {
+				a.bytes -= int64(len(entry.reply.body))
+			}
 		}
 		element = next
 	}
@@ -127,6 +133,10 @@ func (a *answers) do(entry *answered, do func(token string) (reply, bool)) reply
 		entry.reply = kept
 		close(entry.running)
 		entry.running = nil
+		if kept != nil {
+			a.bytes += int64(len(kept.body))
+			a.forget(time.Now(), 0)
+		}
 	}()
 	answer, transient := do(entry.token)
 	if !transient {

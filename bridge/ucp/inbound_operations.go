@@ -65,7 +65,7 @@ func (in *Inbound) create(ctx context.Context, c call) (int, any, error) {
 	}
 	in.mu.Lock()
 	m := s.first()
-	s.codes = contents.Discounts
+	s.heard(wanted, contents)
 	in.mu.Unlock()
 	if err := in.bind(ctx, s, m, contents); err != nil {
 		if p, ok := errors.AsType[*problem](err); ok && !p.transient {
@@ -165,7 +165,7 @@ func (in *Inbound) update(ctx context.Context, c call) (int, any, error) {
 		}
 	}
 	in.mu.Lock()
-	s.codes = contents.Discounts
+	s.heard(wanted, contents)
 	in.mu.Unlock()
 	return in.showing(ctx, http.StatusOK, s)
 }
@@ -179,9 +179,9 @@ func (in *Inbound) same(a, b Contents) bool {
 // asShown gives contents with fulfillment as the platform was shown it, which has ids that the platform did not give: a
 // platform that sends back what it was shown changes nothing.
 func (in *Inbound) asShown(ctx context.Context, contents Contents) (Contents, error) {
-	p, err := in.options.Storefront.Present(ctx, contents)
+	p, err := in.present(ctx, contents)
 	if err != nil {
-		return Contents{}, fmt.Errorf("ucp: inbound: present a checkout: %w", err)
+		return Contents{}, err
 	}
 	if p.Fulfillment == nil {
 		return contents, nil
@@ -213,10 +213,22 @@ func (in *Inbound) take(ctx context.Context, s *session) (release func(), err er
 func (in *Inbound) replace(ctx context.Context, s *session, old *member, contents Contents) error {
 	const what = "The change"
 	in.mu.Lock()
+	if s.changes() >= in.options.Changes {
+		in.mu.Unlock()
+		return &problem{
+			status: http.StatusConflict, code: "TOO_MANY_CHANGES",
+			detail: "The checkout has been changed too often: create another, or complete or cancel this one.",
+		}
+	}
 	m := s.next()
 	m.wanted = true
 	in.mu.Unlock()
-	if err := in.bind(ctx, s, m, contents); err != nil {
+	err := in.bind(ctx, s, m, contents)
+	if err == nil {
+		// What cannot be shown must not be put in force: nobody could look at the checkout any more, or change it.
+		_, err = in.present(ctx, contents)
+	}
+	if err != nil {
 		in.giveUp(ctx, s, m)
 		return err
 	}
@@ -236,7 +248,7 @@ func (in *Inbound) replace(ctx context.Context, s *session, old *member, content
 		return refusedBy(err, what)
 	}
 	var f facts
-	err := in.await(ctx, s, func() bool { f = old.facts(); return f.cancel != nil && f.ended() })
+	err = in.await(ctx, s, func() bool { f = old.facts(); return f.cancel != nil && f.ended() })
 	in.giveUp(ctx, s, m)
 	switch {
 	case err != nil:

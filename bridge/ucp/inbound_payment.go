@@ -3,7 +3,6 @@ package ucp
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -32,9 +31,9 @@ func (in *Inbound) complete(ctx context.Context, c call) (int, any, error) {
 	if status := now.facts.status(true); status == "completed" || status == "canceled" {
 		return 0, nil, notModifiable("The checkout cannot be completed: %s.", describe(status))
 	}
-	p, err := in.options.Storefront.Present(ctx, now.contents)
+	p, err := in.present(ctx, now.contents)
 	if err != nil {
-		return 0, nil, fmt.Errorf("ucp: inbound: present a checkout: %w", err)
+		return 0, nil, err
 	}
 	if m := missing(p.Messages); m != nil {
 		return 0, nil, &problem{
@@ -107,7 +106,8 @@ func (in *Inbound) readPayment(body enactment.Value) (json.RawMessage, error) {
 	var instrument struct {
 		HandlerID string `json:"handler_id"`
 	}
-	if body.Decode(&wanted) != nil || wanted.PaymentData == nil || json.Unmarshal(wanted.PaymentData, &instrument) != nil {
+	if readAs([]byte(body.String()), "$", &wanted) != nil || wanted.PaymentData == nil ||
+		readAs(wanted.PaymentData, "$.payment_data", &instrument) != nil {
 		return nil, invalid("$.payment_data", "payment_data must be a payment instrument.")
 	}
 	known := func(h PaymentHandler) bool { return h.ID == instrument.HandlerID }

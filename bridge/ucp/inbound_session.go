@@ -28,6 +28,8 @@ type session struct {
 	turn chan struct{}
 	// codes are the discount codes asked for, where the protocol does not bind them.
 	codes enactment.Value
+	// currency is the one asked for last, which the protocol does not bind: the Business says what it sells in.
+	currency string
 	// order is the id of the order that it has become, or empty.
 	order string
 	// abandoned tells that nobody knows of the checkout, so that it is cancelled if it is created after all.
@@ -73,9 +75,12 @@ func (s *session) member(cid string, number int) *member {
 // first adds the enactment that the chain begins with.
 func (s *session) first() *member { return s.member(s.id+".1", 1) }
 
+// changes counts the enactments that were added after the first, also those that came to nothing.
+func (s *session) changes() int { return s.members[len(s.members)-1].number - 1 }
+
 // next adds an enactment after those that there are.
 func (s *session) next() *member {
-	number := s.members[len(s.members)-1].number + 1
+	number := s.changes() + 2
 	return s.member(fmt.Sprintf("%s.%d.%s", s.id, number, uuid.NewString()[:8]), number)
 }
 
@@ -129,6 +134,14 @@ func (s *session) leftOver() []*member {
 		}
 	}
 	return left
+}
+
+// heard keeps what was asked for and is not bound. The caller holds the lock.
+func (s *session) heard(wanted asked, contents Contents) {
+	s.codes = contents.Discounts
+	if wanted.Currency != nil {
+		s.currency = *wanted.Currency
+	}
 }
 
 // announce wakes whoever waits for the chain to change.

@@ -1,8 +1,34 @@
 package ucp
 
 import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
 	"github.com/strabo-engine/strabo/enactment"
 )
+
+// Storefront presents checkouts on behalf of the Business. It is asked for every response and must give the same for
+// the same contents; it is called from many goroutines. It is asked about contents that the Business has accepted, and
+// a change is not put in force before it could be presented.
+type Storefront interface {
+	// Present shows contents as the platform is to see them. An error or a panic is answered with 500 and logged.
+	Present(ctx context.Context, contents Contents) (Presentation, error)
+}
+
+// present asks the Storefront. That it panics is a failure like any other.
+func (in *Inbound) present(ctx context.Context, contents Contents) (p Presentation, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			// Not what it panicked with, for that may quote what is secret.
+			err = fmt.Errorf("ucp: inbound: the storefront panicked with a %T\n%s", r, debug.Stack())
+		}
+	}()
+	if p, err = in.options.Storefront.Present(ctx, contents); err != nil {
+		return Presentation{}, fmt.Errorf("ucp: inbound: present a checkout: %w", err)
+	}
+	return p, nil
+}
 
 // Contents is what a checkout is about, as bound by Create. Values that were not given are null.
 type Contents struct {

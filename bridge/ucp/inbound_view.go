@@ -2,7 +2,6 @@ package ucp
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -33,9 +32,9 @@ type metadata struct {
 }
 
 func spoken(names ...string) metadata {
-	m := metadata{Version: inboundVersion, Capabilities: []capability{}}
+	m := metadata{Version: Release, Capabilities: []capability{}}
 	for _, name := range names {
-		m.Capabilities = append(m.Capabilities, capability{Name: name, Version: inboundVersion})
+		m.Capabilities = append(m.Capabilities, capability{Name: name, Version: Release})
 	}
 	return m
 }
@@ -68,6 +67,7 @@ type shown struct {
 	facts    facts
 	contents Contents
 	codes    enactment.Value
+	currency string
 }
 
 // now reads what a chain shows; the problem is 404 while the Business has not created anything.
@@ -79,7 +79,7 @@ func (in *Inbound) now(s *session) (shown, error) {
 	if f.create == nil || f.created == nil {
 		return shown{}, notFound("Checkout session", s.id)
 	}
-	return shown{member: m, facts: f, contents: contentsOf(f), codes: s.codes}, nil
+	return shown{member: m, facts: f, contents: contentsOf(f), codes: s.codes, currency: s.currency}, nil
 }
 
 func contentsOf(f facts) Contents {
@@ -100,9 +100,14 @@ func (in *Inbound) view(ctx context.Context, s *session) (*checkoutView, error) 
 	if err != nil {
 		return nil, err
 	}
-	p, err := in.options.Storefront.Present(ctx, now.contents)
-	if err != nil {
-		return nil, fmt.Errorf("ucp: inbound: present a checkout: %w", err)
+	p, err := in.present(ctx, now.contents)
+	switch {
+	case err == nil:
+	case now.facts.completed == nil:
+		return nil, err
+	default: // That there is an order has to be said, also by a shop that cannot show its goods.
+		in.log.ErrorContext(ctx, "ucp: a completed checkout is shown without its goods", "error", err)
+		p = Presentation{LineItems: []PresentedItem{}, Messages: []Message{{Type: "warning", Code: "incomplete_view", Content: "The goods cannot be shown."}}}
 	}
 	v := &checkoutView{
 		ID: s.id, LineItems: p.LineItems, Status: now.facts.status(missing(p.Messages) == nil),
@@ -111,6 +116,14 @@ func (in *Inbound) view(ctx context.Context, s *session) (*checkoutView, error) 
 		Fulfillment: p.Fulfillment, Discounts: p.Discounts,
 	}
 	v.Currency, _ = now.facts.created.Value("currency")
+	// UCP leaves it to the business what it sells in; but a platform that asked for something else must not overlook it.
+	var currency string
+	if now.currency != "" && v.Currency.Decode(&currency) == nil && currency != now.currency {
+		v.Messages = append(v.Messages, Message{
+			Type: "warning", Code: "currency_unavailable", Path: "$.currency",
+			Content: "The currency is " + currency + ", not the one that was asked for.",
+		})
+	}
 	v.Totals, _ = now.facts.created.Value("totals")
 	if v.Links == nil {
 		v.Links = []Link{}
@@ -184,9 +197,9 @@ func (in *Inbound) discover(_ context.Context, c call) (int, any, error) {
 			Handlers []PaymentHandler `json:"handlers"`
 		} `json:"payment"`
 	}
-	profile.UCP.Version = inboundVersion
-	profile.UCP.Services = map[string]service{"dev.ucp.shopping": {
-		Version: inboundVersion, Spec: site + "specification/reference",
+	profile.UCP.Version = Release
+	profile.UCP.Services = map[string]service{shoppingService: {
+		Version: Release, Spec: site + "specification/reference",
 		REST: rest{Schema: site + "services/shopping/rest.openapi.json", Endpoint: c.base},
 	}}
 	offered := []string{checkoutCapability, orderCapability, fulfillmentCapability}
@@ -196,7 +209,7 @@ func (in *Inbound) discover(_ context.Context, c call) (int, any, error) {
 	for _, name := range offered {
 		short := name[strings.LastIndexByte(name, '.')+1:]
 		offer := capability{
-			Name: name, Version: inboundVersion, Spec: site + "specification/" + short, Schema: site + "schemas/shopping/" + short + ".json",
+			Name: name, Version: Release, Spec: site + "specification/" + short, Schema: site + "schemas/shopping/" + short + ".json",
 		}
 		if name == fulfillmentCapability || name == discountCapability {
 			offer.Extends = checkoutCapability

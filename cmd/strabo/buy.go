@@ -3,12 +3,18 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
@@ -18,12 +24,12 @@ import (
 
 type buyCommand struct {
 	Business string   `required:"" placeholder:"URL" help:"The shop; its discovery document is looked for below."`
-	Item     []string `required:"" placeholder:"ID" help:"What to buy; may be given more than once."`
+	Item     []string `required:"" sep:"none" placeholder:"ID" help:"What to buy; may be given more than once."`
 	Quantity int64    `default:"1" help:"How many of each."`
 	Buyer    string   `placeholder:"EMAIL" help:"Who buys. Some shops know where their customers live."`
 	Pay      string   `placeholder:"HANDLER:TOKEN" help:"What to pay with; by default the first test token that the shop's discovery offers, or else a made-up token for its first handler."`
-	Max      int64    `placeholder:"AMOUNT" help:"Cancel if the total is more than this, in minor units."`
-	Currency string   `default:"USD" help:"What to buy in, an ISO 4217 code."`
+	Max      *int64   `placeholder:"AMOUNT" help:"Cancel if the total is more than this, in minor units of the currency, such as cents."`
+	Currency string   `default:"USD" help:"What to buy in, an ISO 4217 code. A bill in another currency is cancelled, never paid."`
 
 	Option     string `default:"cheapest" help:"The id of the delivery option, or cheapest."`
 	NoDelivery bool   `help:"Have nothing delivered, as with digital goods."`
@@ -33,6 +39,9 @@ type buyCommand struct {
 	PostalCode string `group:"Address" help:"The postal code."`
 	Country    string `group:"Address" help:"The country, a two-letter code."`
 
+	Journal string `group:"Journal" placeholder:"FILE" help:"Write down what is asked of the shop before it is asked, so that the same command again goes on with the purchase instead of buying twice."`
+	OrderID string `group:"Journal" name:"order-id" placeholder:"ID" help:"Which purchase in the journal; a new id begins a new one. By default order."`
+
 	Timeout time.Duration `default:"2m" help:"How long to wait, also for finding out what became of a lost call."`
 	JSON    bool          `name:"json" help:"Print records and calls, one JSON object a line, instead of the order."`
 }
@@ -40,11 +49,23 @@ type buyCommand struct {
 // Help is shown by strabo buy --help.
 func (buyCommand) Help() string {
 	return `Buys at a shop that speaks UCP 2026-01-11 over REST, with the Platform agent of strabo demo, and prints the ` +
-		`order. The bill is looked at before it is paid: if it does not add up, or is above --max, the checkout is cancelled.
+		`order. The bill is looked at before it is paid: if it does not add up, is in another currency than --currency, or ` +
+		`is above --max, the checkout is cancelled.
+
+If a call to the shop is lost, its fate is asked for; while that is unknown nothing is paid again. With --journal the ` +
+		`purchase outlives the process: run the same command again after a crash, or when nobody could tell whether there ` +
+		`is an order, and it goes on with the same checkout and the same idempotency keys. A purchase that has ended ends ` +
+		`the same way again, without a call; to buy again, or to pay in another way, give another --order-id.
+
+With --json the last line is of kind unknown if nobody can tell what became of a call, and of kind diverged if the ` +
+		`shop did what the protocol does not allow: with enactment, action, step, order (none if certainly nothing was ` +
+		`paid, else unknown), checkout and url at the shop, key (the idempotency key), asked, status and said (the last ` +
+		`call and its answer), found (what the shop said when it was asked about that), and detail.
 
 Exit status: 0 if the order was placed; 1 if there is no order (the shop refused or declined, in its own words, or the ` +
 		`checkout was cancelled), or if nobody can tell whether there is one; 2 on wrong use, and if there is no such shop, ` +
-		`so that nothing was asked of it.`
+		`so that nothing was asked of it. If standard output fails, the answer goes to standard error, and the exit status ` +
+		`is that of the answer.`
 }
 
 func (buyCommand) examples() string {
@@ -52,14 +73,45 @@ func (buyCommand) examples() string {
   strabo buy --business http://localhost:3000 --item bouquet_roses --pay mock_payment_handler:success_token
   strabo buy --business https://shop.example --item lamp --street '9 New Rd' --city Austin --region TX \
       --postal-code 73301 --country US --max 10000
+  strabo buy --business https://shop.example --item lamp --journal purchases.journal --order-id lamp-for-ada
   strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.kind == "call").url'
 `
 }
 
+// defaultOrderID is the purchase in a journal that is meant where none is named.
+const defaultOrderID = "order"
+
+var (
+	orderIDForm  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	currencyForm = regexp.MustCompile(`^[A-Za-z]{3}$`)
+)
+
+// check says what is wrong with the flags.
+func (c *buyCommand) check() error {
+	switch {
+	case c.Quantity < 1:
+		return fmt.Errorf("--quantity is %d: at least 1 is needed", c.Quantity)
+	case slices.Contains(c.Item, ""):
+		return errors.New("--item is empty: the id of what to buy is needed")
+	case c.Timeout <= 0:
+		return fmt.Errorf("--timeout is %s: more than 0 is needed", c.Timeout)
+	case c.Max != nil && *c.Max < 0:
+		return fmt.Errorf("--max is %d: at least 0 is needed", *c.Max)
+	case !currencyForm.MatchString(c.Currency):
+		return fmt.Errorf("--currency is %q: an ISO 4217 code of three letters is needed", c.Currency)
+	case c.OrderID != "" && c.Journal == "":
+		return errors.New("--order-id names a purchase in a journal, so --journal is needed")
+	case c.OrderID != "" && !orderIDForm.MatchString(c.OrderID):
+		return fmt.Errorf("--order-id is %q: up to 64 letters, digits, dots, dashes and underscores are needed", c.OrderID)
+	}
+	c.Currency = strings.ToUpper(c.Currency)
+	return nil
+}
+
 // Run buys.
 func (c *buyCommand) Run(ctx context.Context, s *streams) error {
-	if c.Quantity < 1 {
-		return fmt.Errorf("--quantity is %d: at least 1 is needed", c.Quantity)
+	if err := c.check(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -72,63 +124,175 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.Pay == "" {
-		fmt.Fprintf(s.err, "strabo: paying with %s\n", story.Printable(fmt.Sprint(instrument["handler_id"])))
+		fmt.Fprintf(s.err, "strabo: paying with %s\n", story.Short(fmt.Sprint(instrument["handler_id"]), longestID))
 	}
+	purchase, done, err := c.purchase(ctx, business, s)
+	if err != nil {
+		return err
+	}
+	defer done()
 
 	told := new(story.Story)
 	at, err := counter.Open(business, counter.Options{
 		Decide: func(bill shopper.Bill) shopper.Decision {
-			if total, _ := bill.Total(); c.Max > 0 && total > c.Max {
-				return shopper.Decision{Cancel: true}
+			// What an earlier process has asked of the shop is not to be changed now.
+			if resumed := purchase != nil && purchase.Decided == "Complete"; !resumed {
+				if why := c.objection(bill); why != "" || purchase != nil && purchase.Decided == "Cancel" {
+					return shopper.Decision{Cancel: true, Why: why}
+				}
 			}
 			return shopper.Decision{Pay: instrument}
 		},
-		Currency: c.Currency, Recorder: told.Recorder(platformSide), Call: told.Call, Patience: c.Timeout,
+		Currency: c.Currency, Recorder: told.Recorder(platformSide), Call: told.Call, Purchase: purchase, Patience: patience(ctx),
 		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	if err != nil {
 		return err
 	}
-	ending, buying := at.Buy(ctx, c.wish())
-	if err := at.Close(); err != nil {
-		return err
+	wish := c.wish()
+	if purchase != nil {
+		wish.ID = purchase.ID
 	}
-	if c.JSON {
-		if err := told.WriteJSON(s.out); err != nil {
-			return err
+	ending, buying := at.Buy(ctx, wish)
+	// From here on something may have been asked of the shop, so whatever fails, what came of that is said.
+	closing := at.Close()
+	if closing != nil {
+		fmt.Fprintf(s.err, "strabo: %s\n", story.Short(closing.Error(), longestWords))
+	}
+	var unknown *counter.UnknownError
+	if buying = at.Account(wish.ID, buying); buying != nil && !errors.As(buying, &unknown) {
+		if closing != nil {
+			return errSaid
 		}
+		return buying
 	}
-	return c.answer(s, ending, buying)
+	return c.answer(s, told, ending, unknown)
 }
 
-// answer says how it ended.
-func (c *buyCommand) answer(s *streams, ending shopper.Ending, err error) error {
+// patience is how long one call may be followed up: less than there is time, so that it can be said what came of it.
+func patience(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return max(time.Until(deadline)*9/10, time.Millisecond)
+}
+
+// objection says why a bill is not to be paid; empty if it is.
+func (c *buyCommand) objection(bill shopper.Bill) string {
+	total, _ := bill.Total()
+	switch {
+	case !strings.EqualFold(bill.Currency, c.Currency):
+		return fmt.Sprintf("the bill is in %s, not in %s", story.Short(bill.Currency, longestID), c.Currency)
+	case c.Max != nil && total > *c.Max:
+		return fmt.Sprintf("the total is %s, more than %s", bill.Money(total), bill.Money(*c.Max))
+	default:
+		return ""
+	}
+}
+
+// purchase finds the purchase in the journal, if there is to be one; nil without. Call done when it is over.
+func (c *buyCommand) purchase(ctx context.Context, business *ucp.Business, s *streams) (p *counter.Purchase, done func(), err error) {
+	if c.Journal == "" {
+		return nil, func() {}, nil
+	}
+	journal, err := bridge.OpenFileJournal(c.Journal)
 	if err != nil {
-		var unknown *counter.UnknownError
-		if errors.As(err, &unknown) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-			fmt.Fprintf(s.err, "strabo: nobody can tell whether there is an order: %s\n", story.Printable(err.Error()))
-			return errNo
-		}
-		return err
+		return nil, nil, err
 	}
-	said := describeEnding(ending)
-	switch total, _ := ending.Bill.Total(); {
-	case ending.Action != "Cancelled":
-	case !ending.Bill.AddsUp():
-		said = "Cancelled: the bill does not add up."
-	case c.Max > 0 && total > c.Max:
-		said = fmt.Sprintf("Cancelled: the total is %s.", ending.Bill.Money(total))
-	}
-	if !c.JSON {
-		if _, err := fmt.Fprintln(s.out, said); err != nil {
-			return err
+	done = func() {
+		if err := journal.Close(); err != nil {
+			fmt.Fprintf(s.err, "strabo: %v\n", err)
 		}
 	}
-	if ending.Action != "Completed" {
+	id := cmp.Or(c.OrderID, defaultOrderID)
+	p, err = counter.Resume(ctx, journal, id, []any{business.Endpoint, c.Currency, c.wish().Values()})
+	if errors.Is(err, counter.ErrOtherPurchase) {
+		err = fmt.Errorf("%s has a purchase %s that is about something else: give another --order-id", c.Journal, id)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	if p.Begun {
+		fmt.Fprintf(s.err, "strabo: going on with the purchase %s in %s\n", id, c.Journal)
+	}
+	return p, done, nil
+}
+
+// answer says how it ended. If it cannot be printed it is said all the same, on the other stream.
+func (c *buyCommand) answer(s *streams, told *story.Story, ending shopper.Ending, unknown *counter.UnknownError) error {
+	var err error
+	said := ""
+	if unknown == nil {
+		said = describeEnding(ending)
+	}
+	switch {
+	case c.JSON:
+		if err = told.WriteJSON(s.out); err == nil && unknown != nil {
+			encoder := json.NewEncoder(s.out)
+			encoder.SetEscapeHTML(false)
+			err = encoder.Encode(unknown)
+		}
+	case unknown == nil:
+		_, err = fmt.Fprintln(s.out, said)
+	}
+	if err != nil {
+		fmt.Fprintf(s.err, "strabo: cannot print the answer: %v\n", err)
+		if unknown == nil {
+			fmt.Fprintln(s.err, said)
+		}
+	}
+	if unknown != nil {
+		fmt.Fprint(s.err, c.describeUnknown(unknown))
+	}
+	if unknown != nil || ending.Action != "Completed" {
 		return errNo
 	}
 	return nil
 }
+
+// describeUnknown says for a person all that may help to find out what became of a purchase.
+func (c *buyCommand) describeUnknown(u *counter.UnknownError) string {
+	text := "strabo: nobody can tell whether there is an order: "
+	if u.Order == counter.OrderNone {
+		text = "strabo: no order: nothing was paid, but "
+	}
+	text += story.Short(u.Detail, longestWords) + "\n"
+	if u.Checkout != "" {
+		text += fmt.Sprintf("  checkout %s: %s\n", story.Short(u.Checkout, longestID), story.Short(u.URL, longestWords))
+	} else {
+		text += "  the shop has given no id for the checkout\n"
+	}
+	if u.Key != "" {
+		text += fmt.Sprintf("  idempotency key of %s: %s\n", strings.ToLower(u.Action), u.Key)
+	}
+	switch {
+	case u.Asked == "":
+	case u.Status != 0:
+		text += fmt.Sprintf("  the shop answered: %d %s (to %s)\n", u.Status, story.Short(u.Said, longestWords), story.Short(u.Asked, longestWords))
+	default:
+		text += fmt.Sprintf("  the shop did not answer: %s (to %s)\n", story.Short(u.Said, longestWords), story.Short(u.Asked, longestWords))
+	}
+	if u.Found != "" {
+		text += fmt.Sprintf("  asked about it, the shop said last: %s\n", story.Short(u.Found, longestWords))
+	}
+	switch {
+	case u.Kind == "diverged":
+		text += "  the shop has to be asked what it did; going on with this purchase does not help\n"
+	case c.Journal != "":
+		text += "  run the same command again to go on with it\n"
+	case u.Order == counter.OrderUnknown:
+		text += "  ask the shop before buying again; with --journal the same command could go on\n"
+	}
+	return text
+}
+
+// How much of an id and of other words of the shop is printed, in characters.
+const (
+	longestID    = 120
+	longestWords = 400
+)
 
 // describeEnding says for a person how a checkout ended.
 func describeEnding(ending shopper.Ending) string {
@@ -139,20 +303,23 @@ func describeEnding(ending shopper.Ending) string {
 			PermalinkURL string `json:"permalink_url"`
 		}
 		if err := ending.Said.Decode(&order); err != nil {
-			return "Order placed, but the shop's words for it are not understood: " + story.Printable(ending.Said.String())
+			return "Order placed, but the shop's words for it are not understood: " + story.Short(ending.Said.String(), longestWords)
 		}
-		text := "Order " + story.Printable(order.ID) + " placed"
+		text := "Order " + story.Short(order.ID, longestID) + " placed"
 		if total, ok := ending.Bill.Total(); ok {
-			text += ", " + story.Printable(ending.Bill.Money(total))
+			text += ", " + story.Short(ending.Bill.Money(total), longestID)
 		}
 		if order.PermalinkURL != "" {
-			text += ": " + story.Printable(order.PermalinkURL)
+			text += ": " + story.Short(order.PermalinkURL, longestWords)
 		}
 		return text
 	case "Cancelled":
+		if ending.Why != "" {
+			return "Cancelled: " + ending.Why + "."
+		}
 		return "Cancelled."
 	default:
-		return "The shop " + strings.ToLower(ending.Action) + ": " + story.Printable(wordsOf(ending.Said))
+		return "The shop " + strings.ToLower(ending.Action) + ": " + story.Short(wordsOf(ending.Said), longestWords)
 	}
 }
 
@@ -167,6 +334,7 @@ func wordsOf(reason enactment.Value) string {
 		Content string `json:"content"`
 		Detail  any    `json:"detail"`
 		Code    any    `json:"code"`
+		State   string `json:"state"`
 	}
 	if reason.Decode(&said) != nil {
 		return reason.String()
@@ -174,6 +342,9 @@ func wordsOf(reason enactment.Value) string {
 	message, _ := said.Message.(string)
 	detail, _ := said.Detail.(string)
 	text := cmp.Or(message, said.Content, detail)
+	if text == "" && said.State != "" {
+		return "its checkout is " + said.State
+	}
 	if text == "" {
 		return reason.String()
 	}
@@ -189,7 +360,7 @@ func (c *buyCommand) wish() shopper.Wish {
 	for _, id := range c.Item {
 		lines = append(lines, map[string]any{"item": map[string]any{"id": id}, "quantity": c.Quantity})
 	}
-	wish := shopper.Wish{LineItems: lines}
+	wish := shopper.Wish{ID: uuid.NewString(), LineItems: lines}
 	if c.Buyer != "" {
 		wish.Buyer = map[string]any{"email": c.Buyer}
 	}

@@ -58,7 +58,7 @@ func TestBuy(t *testing.T) {
 		},
 		"too dear": {
 			append([]string{"--item", "lantern-brass", "--max", "5000"}, pharos...), exitNo,
-			"Cancelled: the total is 55.80 EUR.\n", "", 0,
+			"Cancelled: the total is 55.80 EUR, more than 50.00 EUR.\n", "", 0,
 		},
 		"a customer that the shop knows": {
 			[]string{"--item", "oil-lamp", "--buyer", "grace@lighthouse.example"},
@@ -75,9 +75,24 @@ func TestBuy(t *testing.T) {
 			exitNo,
 			"The shop refused: Fulfillment address and option must be selected before completion. (missing)\n", "", 0,
 		},
-		"no number":   {append([]string{"--item", "oil-lamp", "--quantity", "0"}, pharos...), exitWrongUse, "", "strabo: --quantity is 0", 0},
-		"half a pay":  {append([]string{"--item", "oil-lamp", "--pay", "demo_pay"}, pharos...), exitWrongUse, "", "strabo: --pay must be HANDLER:TOKEN", 0},
-		"what to buy": {nil, exitWrongUse, "", "--item", 0},
+		"no number":  {append([]string{"--item", "oil-lamp", "--quantity", "0"}, pharos...), exitWrongUse, "", "strabo: --quantity is 0", 0},
+		"half a pay": {append([]string{"--item", "oil-lamp", "--pay", "demo_pay"}, pharos...), exitWrongUse, "", "strabo: --pay must be HANDLER:TOKEN", 0},
+		"for nothing": {
+			append([]string{"--item", "oil-lamp", "--max", "0"}, pharos...), exitNo, "Cancelled: the total is 17.10 EUR, more than 0.00 EUR.\n", "", 0,
+		},
+		"just so dear": {
+			append([]string{"--item", "oil-lamp", "--max", "1710"}, pharos...), exitFine,
+			"Order L00001 placed, 17.10 EUR: https://lamps.example/orders/L00001\n", "", 1,
+		},
+		"another currency": {
+			append([]string{"--item", "oil-lamp", "--currency", "usd"}, pharos...), exitNo, "Cancelled: the bill is in EUR, not in USD.\n", "", 0,
+		},
+		"no currency":       {append([]string{"--item", "oil-lamp", "--currency", "euro"}, pharos...), exitWrongUse, "", "strabo: --currency is \"euro\"", 0},
+		"less than nothing": {append([]string{"--item", "oil-lamp", "--max=-1"}, pharos...), exitWrongUse, "", "strabo: --max is -1", 0},
+		"no time":           {append([]string{"--item", "oil-lamp", "--timeout=-1s"}, pharos...), exitWrongUse, "", "strabo: --timeout is -1s", 0},
+		"no item":           {append([]string{"--item", "oil-lamp", "--item", ""}, pharos...), exitWrongUse, "", "strabo: --item is empty", 0},
+		"an order id alone": {append([]string{"--item", "oil-lamp", "--order-id", "a"}, pharos...), exitWrongUse, "", "strabo: --order-id names a purchase in a journal", 0},
+		"what to buy":       {nil, exitWrongUse, "", "--item", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, shop := lampShop(t)
@@ -92,7 +107,7 @@ func TestBuy(t *testing.T) {
 
 func TestBuyJSON(t *testing.T) {
 	url, _ := lampShop(t)
-	code, out, err := runStrabo("", append([]string{"buy", "--business", url, "--item", "oil-lamp", "--json"}, pharos...)...)
+	code, out, err := runStrabo("", append([]string{"buy", "--business", url, "--item", "oil-lamp", "--currency", "EUR", "--json"}, pharos...)...)
 	require.Zero(t, code, err)
 	for line := range strings.Lines(out) {
 		require.Regexp(t, `^\{"kind":"(happened|completed|call)",`, line)
@@ -112,7 +127,7 @@ func TestBuyWhereThereIsNoShop(t *testing.T) {
 	}
 }
 
-// TestBuyWithoutAnAnswer: the shop takes the payment, if it takes it, without a word.
+// TestBuyWithoutAnAnswer: the shop hangs up on everything.
 func TestBuyWithoutAnAnswer(t *testing.T) {
 	var url string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,5 +143,5 @@ func TestBuyWithoutAnAnswer(t *testing.T) {
 	code, out, err := runStrabo("", "buy", "--business", url, "--item", "oil-lamp", "--timeout", "300ms")
 	require.Equal(t, exitNo, code, err)
 	require.Empty(t, out)
-	require.Contains(t, err, "nobody can tell whether there is an order")
+	require.Contains(t, err, "strabo: no order: nothing was paid, but ")
 }

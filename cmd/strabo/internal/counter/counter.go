@@ -3,11 +3,15 @@
 package counter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
@@ -27,6 +31,8 @@ type Options struct {
 	// Recorder is told of what happens in the engine, Call of each call to the shop. They may be nil.
 	Recorder func(enactment.Record)
 	Call     func(bridge.Call)
+	// Purchase is the one that is going to be made; nil: those that are made are forgotten with the process.
+	Purchase *Purchase
 	// Patience is how long a call whose fate is unknown is followed up; 0 for the bridge's own default.
 	Patience time.Duration
 	// Logger is told of failures.
@@ -41,13 +47,14 @@ type Counter struct {
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 	errors chan error // one from each of the two that run
+
+	endpoint string
+	purchase *Purchase
+	journal  bridge.Journal
+
+	mu   sync.Mutex
+	last map[enactment.Key]lastCalls // of each checkout whose end is not known
 }
-
-// UnknownError says that nobody can tell what the shop did, or that it did what the protocol does not allow.
-type UnknownError struct{ What string }
-
-// Error says what is not known.
-func (e *UnknownError) Error() string { return e.What }
 
 // errClosed is why a purchase ends when the counter is closed.
 var errClosed = errors.New("counter: closed")
@@ -63,7 +70,13 @@ func Open(business *ucp.Business, options Options) (*Counter, error) {
 	if options.Recorder != nil {
 		executorOptions = append(executorOptions, syncserver.WithRecorder(options.Recorder))
 	}
-	c := &Counter{local: syncserver.NewLocal(rules, executorOptions...), errors: make(chan error, 2)}
+	c := &Counter{
+		local: syncserver.NewLocal(rules, executorOptions...), errors: make(chan error, 2),
+		endpoint: business.Endpoint, purchase: options.Purchase, journal: new(bridge.MemoryJournal), last: make(map[enactment.Key]lastCalls),
+	}
+	if c.purchase != nil {
+		c.journal = c.purchase
+	}
 	if err := c.open(rules, business, options); err != nil {
 		c.local.Close()
 		return nil, err
@@ -77,14 +90,16 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	outbound, err := ucp.NewOutbound(rules, c.local, business, ucp.OutboundOptions{
-		Currency: options.Currency, Audit: options.Call, Logger: options.Logger,
+		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: bridge.Patience{Deadline: options.Patience},
-		OnUnknown: func(u bridge.Unsettled) {
-			c.stop(&UnknownError{fmt.Sprintf("it is not known what became of %s (step %s): %s", u.Action, u.Step, u.Detail)})
+		Audit: func(call bridge.Call) {
+			c.heard(call)
+			if options.Call != nil {
+				options.Call(call)
+			}
 		},
-		OnDiverged: func(d bridge.Divergence) {
-			c.stop(&UnknownError{fmt.Sprintf("the shop did what was not to be expected of %s (step %s): %s", d.Action, d.Step, d.Detail)})
-		},
+		OnUnknown:  func(u bridge.Unsettled) { c.stop(unsettled(u)) },
+		OnDiverged: func(d bridge.Divergence) { c.stop(divergence(d)) },
 	})
 	if err != nil {
 		return fmt.Errorf("counter: %w", err)
@@ -95,12 +110,26 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 }
 
 // Buy buys, and blocks until it is known how that ended. The error is an [*UnknownError] if nobody can tell, and the
-// cause of ctx if that ended first.
+// cause of ctx if that ended first; [Counter.Account] says more about both. A counter with a purchase makes that
+// one, whatever the wish's id.
 func (c *Counter) Buy(ctx context.Context, wish shopper.Wish) (shopper.Ending, error) {
+	wish.ID = cmp.Or(wish.ID, uuid.NewString())
+	if c.purchase != nil {
+		wish.ID = c.purchase.ID
+		if c.purchase.diverged != "" {
+			return shopper.Ending{}, &UnknownError{Kind: kindDiverged, Detail: c.purchase.diverged}
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })()
-	return c.shopper.Buy(ctx, wish)
+	ending, err := c.shopper.Buy(ctx, wish)
+	if err == nil {
+		c.mu.Lock()
+		delete(c.last, keyOf(wish.ID))
+		c.mu.Unlock()
+	}
+	return ending, err
 }
 
 // Close ends what is under way. It returns what kept an agent from running, if anything did.

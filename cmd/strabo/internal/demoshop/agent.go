@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -21,7 +22,7 @@ func (s *Shop) Agent(rules *enactment.Rules, executor adapter.Executor, options 
 	// Somebody wishes for goods: price them, or say why not.
 	agent.OnEnabled("Created", func(ctx context.Context, f *adapter.FeasibleAction) error {
 		wish, err := wishOf(f.Enactment)
-		var totals []Total
+		var totals []ucp.Total
 		if err == nil {
 			totals, err = s.Price(wish)
 		}

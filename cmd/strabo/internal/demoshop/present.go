@@ -71,6 +71,9 @@ func (s *Shop) presentFulfillment(wish Wish, lines []string, subtotal int64) any
 		method.Destinations = append(method.Destinations, s.customers[email])
 	}
 	for i, destination := range asked.Destinations {
+		if destination == nil {
+			continue
+		}
 		if id, ok := destination["id"].(string); !ok || id == "" {
 			destination["id"] = fmt.Sprintf("destination_%d", i+1)
 		}

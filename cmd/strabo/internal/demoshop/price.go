@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -40,13 +41,6 @@ type Method struct {
 	} `json:"groups"`
 }
 
-// Total is one line of a bill, in minor units.
-type Total struct {
-	Type        string `json:"type"`
-	DisplayText string `json:"display_text,omitempty"`
-	Amount      int64  `json:"amount"`
-}
-
 // ReadWish reads the values that a Create bound. What does not have the shape of a wish is refused with a [*No].
 func ReadWish(lines, buyer, fulfillment enactment.Value) (Wish, error) {
 	var w Wish
@@ -68,7 +62,7 @@ func ReadWish(lines, buyer, fulfillment enactment.Value) (Wish, error) {
 
 // Price computes the bill of a wish: subtotal, fulfillment once an option is chosen, tax, and the total that the
 // others add up to. It fails with a [*No] when the shop does not sell what is wished for, or has not enough of it now.
-func (s *Shop) Price(w Wish) ([]Total, error) {
+func (s *Shop) Price(w Wish) ([]ucp.Total, error) {
 	wanted := make(map[string]int64)
 	var subtotal int64
 	for i, line := range w.Lines {
@@ -87,7 +81,7 @@ func (s *Shop) Price(w Wish) ([]Total, error) {
 		wanted[item.ID] += line.Quantity
 		subtotal += item.Price * line.Quantity
 	}
-	totals := []Total{{Type: "subtotal", Amount: subtotal}}
+	totals := []ucp.Total{{Type: "subtotal", Amount: subtotal}}
 	option, err := s.chosen(w)
 	if err != nil {
 		return nil, err
@@ -95,13 +89,13 @@ func (s *Shop) Price(w Wish) ([]Total, error) {
 	sum := subtotal
 	if option != nil {
 		price := option.price(subtotal)
-		totals = append(totals, Total{Type: "fulfillment", DisplayText: option.Title, Amount: price})
+		totals = append(totals, ucp.Total{Type: "fulfillment", DisplayText: option.Title, Amount: price})
 		sum += price
 	}
 	tax := (sum*taxPercent + 50) / 100
 	return append(totals,
-		Total{Type: "tax", DisplayText: fmt.Sprintf("VAT %d%%", taxPercent), Amount: tax},
-		Total{Type: "total", Amount: sum + tax}), nil
+		ucp.Total{Type: "tax", DisplayText: fmt.Sprintf("VAT %d%%", taxPercent), Amount: tax},
+		ucp.Total{Type: "total", Amount: sum + tax}), nil
 }
 
 func (o Option) price(subtotal int64) int64 {

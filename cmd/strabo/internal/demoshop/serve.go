@@ -19,8 +19,9 @@ import (
 // Server is a shop that remote platforms can buy from: the Business agent and the inbound bridge on an executor of
 // their own, and an HTTP server in front.
 type Server struct {
-	// URL is where the shop is.
-	URL string
+	// URL is where the shop is, and Handler what answers there.
+	URL     string
+	Handler http.Handler
 
 	local  *syncserver.Local
 	http   *http.Server
@@ -39,6 +40,15 @@ type ServeOptions struct {
 	// Batch has attempts finalised in batches of this time; 0: immediately.
 	Batch time.Duration
 }
+
+// How long a connection may take to send the header of a request, and all of it; how long a request may take from its
+// header to its answer, which is longer than the bridge waits for the shop; and how long a connection may be idle.
+const (
+	headerTimeout   = 5 * time.Second
+	requestTimeout  = 15 * time.Second
+	responseTimeout = requestTimeout + ucp.DefaultAnswerTimeout + 15*time.Second
+	idleTimeout     = time.Minute
+)
 
 // shutdownTimeout is how long requests that are under way may take when the server is closed.
 const shutdownTimeout = 5 * time.Second
@@ -85,8 +95,10 @@ func (s *Server) open(shop *Shop, rules *enactment.Rules, options ServeOptions) 
 		return fmt.Errorf("demo shop: %w", err)
 	}
 	s.URL = "http://" + listener.Addr().String()
+	s.Handler = inbound
 	s.http = &http.Server{
-		Handler: inbound, ReadHeaderTimeout: shutdownTimeout,
+		Handler:           inbound,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: responseTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(options.Logger.Handler(), slog.LevelWarn),
 	}
 	var ctx context.Context

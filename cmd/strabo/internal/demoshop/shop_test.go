@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/demoshop"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -34,15 +35,15 @@ func TestPrice(t *testing.T) {
 	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
 	for name, test := range map[string]struct {
 		lines, fulfillment string
-		want               []demoshop.Total
+		want               []ucp.Total
 	}{
 		"goods alone": {
 			`[{"item": {"id": "wick-cotton"}, "quantity": 3}]`, "null",
-			[]demoshop.Total{{Type: "subtotal", Amount: 1050}, {Type: "tax", DisplayText: "VAT 20%", Amount: 210}, {Type: "total", Amount: 1260}},
+			[]ucp.Total{{Type: "subtotal", Amount: 1050}, {Type: "tax", DisplayText: "VAT 20%", Amount: 210}, {Type: "total", Amount: 1260}},
 		},
 		"delivered": {
 			`[{"item": {"id": "wick-cotton"}, "quantity": 1}]`, delivered("courier"),
-			[]demoshop.Total{
+			[]ucp.Total{
 				{Type: "subtotal", Amount: 350},
 				{Type: "fulfillment", DisplayText: "Courier, next day", Amount: 1290},
 				{Type: "tax", DisplayText: "VAT 20%", Amount: 328},
@@ -51,7 +52,7 @@ func TestPrice(t *testing.T) {
 		},
 		"free from 100.00": {
 			`[{"item": {"id": "lantern-brass"}, "quantity": 3}]`, delivered("post"),
-			[]demoshop.Total{
+			[]ucp.Total{
 				{Type: "subtotal", Amount: 12600},
 				{Type: "fulfillment", DisplayText: "Parcel Post", Amount: 0},
 				{Type: "tax", DisplayText: "VAT 20%", Amount: 2520},
@@ -120,7 +121,7 @@ func TestBillsAddUp(t *testing.T) {
 			require.GreaterOrEqual(t, line.Amount, int64(0))
 			sum += line.Amount
 		}
-		require.Equal(t, demoshop.Total{Type: "total", Amount: sum}, totals[len(totals)-1])
+		require.Equal(t, ucp.Total{Type: "total", Amount: sum}, totals[len(totals)-1])
 	})
 }
 

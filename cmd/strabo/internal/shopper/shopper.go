@@ -5,6 +5,7 @@
 package shopper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -19,19 +20,14 @@ import (
 // Wish is what to buy: the values that Create binds, each anything that encoding/json encodes. Buyer and Fulfillment
 // may be nil.
 type Wish struct {
+	// ID names the checkout: what cid is bound to. One is made up if it is empty.
+	ID                            string
 	LineItems, Buyer, Fulfillment any
 }
 
-// Bill is what the Business asks for.
-type Bill struct {
-	Currency string
-	Totals   []Total
-}
-
-// Total is one line of a bill, in minor units.
-type Total struct {
-	Type   string `json:"type"`
-	Amount int64  `json:"amount"`
+// Values gives what Create binds, but for the cid.
+func (w Wish) Values() adapter.Values {
+	return adapter.Values{"line_items": w.LineItems, "buyer": w.Buyer, "fulfillment": w.Fulfillment}
 }
 
 // Decision is what the shopper does about a bill.
@@ -40,6 +36,8 @@ type Decision struct {
 	Pay any
 	// Cancel cancels the checkout. With Pay both are attempted at the same time, and the engine decides.
 	Cancel bool
+	// Why is a sentence about it, for [Ending].
+	Why string
 }
 
 // Ending is how a checkout ended.
@@ -50,6 +48,8 @@ type Ending struct {
 	Said enactment.Value
 	// Bill is the last that was seen; zero if there was none.
 	Bill Bill
+	// Why is why the shopper cancelled, if it said so.
+	Why string
 }
 
 // Shopper is the agent.
@@ -58,8 +58,14 @@ type Shopper struct {
 	decide func(Bill) Decision
 
 	mu      sync.Mutex
-	bills   map[enactment.Key]Bill
+	seen    map[enactment.Key]seen
 	waiting map[enactment.Key]chan Ending
+}
+
+// seen is what the shopper has seen and decided of a checkout.
+type seen struct {
+	bill Bill
+	why  string
 }
 
 // New makes a shopper that plays Platform in a protocol such as simple-ucp on an executor. Decide is asked about each
@@ -71,15 +77,17 @@ func New(rules *enactment.Rules, executor adapter.Executor, decide func(Bill) De
 	}
 	s := &Shopper{
 		agent: agent, decide: decide,
-		bills: make(map[enactment.Key]Bill), waiting: make(map[enactment.Key]chan Ending),
+		seen: make(map[enactment.Key]seen), waiting: make(map[enactment.Key]chan Ending),
 	}
 
 	// The Business has priced the goods: look at what is about to be paid, then pay, or do not.
 	agent.OnEnabled("Complete", func(ctx context.Context, f *adapter.FeasibleAction) error {
-		decision := Decision{Cancel: true}
-		if bill := s.read(f.Enactment); bill.AddsUp() {
+		decision := Decision{Cancel: true, Why: "the bill does not add up"}
+		bill := read(f.Enactment)
+		if bill.AddsUp() {
 			decision = s.decide(bill)
 		}
+		s.note(f.Enactment.Key(), seen{bill, decision.Why})
 		var ways []func() *adapter.Promise
 		if decision.Cancel {
 			ways = append(ways, func() *adapter.Promise {
@@ -121,8 +129,9 @@ func (s *Shopper) Run(ctx context.Context) error { return s.agent.Run(ctx) }
 // Buy starts a checkout and waits for its end. It needs Run to run. The error is why the checkout could not be started,
 // or the cause of ctx ending before anybody knew how it ends.
 func (s *Shopper) Buy(ctx context.Context, wish Wish) (Ending, error) {
-	cid := uuid.NewString()
-	values := adapter.Values{"cid": cid, "line_items": wish.LineItems, "buyer": wish.Buyer, "fulfillment": wish.Fulfillment}
+	cid := cmp.Or(wish.ID, uuid.NewString())
+	values := wish.Values()
+	values["cid"] = cid
 	key, rejection := s.agent.Rules().KeyOf(enactment.Attempt{Action: "Create", Values: enactment.Values{"cid": enactment.MustValue(cid)}})
 	if rejection != nil {
 		return Ending{}, rejection
@@ -135,7 +144,7 @@ func (s *Shopper) Buy(ctx context.Context, wish Wish) (Ending, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.waiting, key)
-		delete(s.bills, key)
+		delete(s.seen, key)
 	}()
 	if err := s.agent.Attempt(ctx, "Create", values).Err(ctx); err != nil {
 		return Ending{}, fmt.Errorf("shopper: %w", err)
@@ -153,14 +162,20 @@ func (s *Shopper) end(key enactment.Key, action string, said enactment.Value) {
 	defer s.mu.Unlock()
 	if waiting, ok := s.waiting[key]; ok {
 		select {
-		case waiting <- Ending{Action: action, Said: said, Bill: s.bills[key]}:
+		case waiting <- Ending{Action: action, Said: said, Bill: s.seen[key].bill, Why: s.seen[key].why}:
 		default: // It has ended before: an observation may be handled twice.
 		}
 	}
 }
 
+func (s *Shopper) note(key enactment.Key, what seen) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen[key] = what
+}
+
 // read gives the bill that Created brought. One that cannot be read is an empty one, which does not add up.
-func (s *Shopper) read(e adapter.Enactment) Bill {
+func read(e adapter.Enactment) Bill {
 	var bill Bill
 	for i := range e.Instances() {
 		if i.Action != "Created" {
@@ -172,8 +187,5 @@ func (s *Shopper) read(e adapter.Enactment) Bill {
 			}
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.bills[e.Key()] = bill
 	return bill
 }

@@ -156,11 +156,18 @@ func Value(value enactment.Value) string {
 		}
 		return "(" + strings.Join(words, ", ") + ")"
 	}
-	text := Printable(value.String())
-	if utf8.RuneCountInString(text) > widest {
-		text = string([]rune(text)[:widest]) + "..."
+	return Short(value.String(), widest)
+}
+
+// Short gives what [Printable] does, and of a long text the beginning, with dots.
+func Short(text string, most int) string {
+	count := 0
+	for at := range text {
+		if count++; count > most {
+			return Printable(text[:at]) + "..."
+		}
 	}
-	return text
+	return Printable(text)
 }
 
 // Printable gives text that somebody else wrote without what a terminal would obey.

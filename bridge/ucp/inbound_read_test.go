@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -98,7 +99,9 @@ func TestInboundStorefrontPanics(t *testing.T) {
 	r := s.ask("PUT", path, `{"line_items": [{"item": {"id": "ink"}, "quantity": 1}]}`)
 	require.Equal(t, 500, r.status, r.raw)
 	require.Equal(t, before.raw, s.ask("GET", path, "").raw)
-	require.Equal(t, 1, strings.Count(s.records.String(), `"action":"Cancel"`), "what could not be shown is let go")
+	// The answer does not wait for that.
+	require.Eventually(t, func() bool { return strings.Count(s.records.String(), `"action":"Cancel"`) == 1 }, time.Minute, time.Millisecond,
+		"what could not be shown is let go")
 
 	moody.broken.Store(true)
 	require.Equal(t, 500, s.ask("GET", path, "").status)

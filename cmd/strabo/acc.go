@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/strabo-engine/strabo/bridge/acc"
 )
@@ -18,23 +17,10 @@ func (accCommand) examples() string { return accLintCommand{}.examples() + accSh
 // readContracts reads the files in the order given and hands each document to a function. One that cannot be read does
 // not keep the others from it.
 func readContracts(s *streams, files []string, each func(name string, text []byte, document *acc.Document, found acc.Diagnostics) error) error {
-	var result error
-	for _, file := range files {
-		name, text, err := readProtocol(s, file)
-		if err != nil {
-			fmt.Fprintf(s.err, "strabo: %v\n", err)
-			result = errSaid
-			continue
-		}
+	return eachFile(s, files, func(error) {}, func(name string, text []byte) (fine bool, err error) {
 		document, found := acc.Parse(text)
-		if err := each(name, text, document, found); err != nil {
-			return fmt.Errorf("cannot print the answer: %w", err)
-		}
-		if found.HasErrors() && result == nil {
-			result = errNo
-		}
-	}
-	return result
+		return !found.HasErrors(), each(name, text, document, found)
+	})
 }
 
 // printLine prints an answer as one line of JSON.

@@ -40,19 +40,11 @@ const (
 
 // Run checks the files in the order given. A file that cannot be read does not keep the others from being checked.
 func (c *checkCommand) Run(s *streams) error {
-	var result error
 	log, err := c.log()
 	if err != nil {
 		return err
 	}
-	for _, file := range c.Files {
-		name, text, err := readProtocol(s, file)
-		if err != nil {
-			fmt.Fprintf(s.err, "strabo: %v\n", err)
-			log.Fail(err)
-			result = errSaid
-			continue
-		}
+	result := eachFile(s, c.Files, log.Fail, func(name string, text []byte) (fine bool, err error) {
 		protocol, diagnostics := langshaw.Parse(text)
 		switch {
 		case log != nil:
@@ -62,15 +54,33 @@ func (c *checkCommand) Run(s *streams) error {
 		default:
 			err = langshaw.WriteText(s.out, name, text, diagnostics)
 		}
-		if err != nil {
-			return fmt.Errorf("cannot print the answer: %w", err)
-		}
-		if diagnostics.HasErrors() && result == nil {
-			result = errNo
-		}
-	}
+		return !diagnostics.HasErrors(), err
+	})
 	if err := writeLog(s, log); err != nil {
 		return err
+	}
+	return result
+}
+
+// eachFile reads the files in the order given and hands each to a function, which prints an answer and tells whether
+// it is fine. One that cannot be read is reported, also to fail, and does not keep the others from it.
+func eachFile(s *streams, files []string, fail func(error), answer func(name string, text []byte) (fine bool, err error)) error {
+	var result error
+	for _, file := range files {
+		name, text, err := readProtocol(s, file)
+		if err != nil {
+			fmt.Fprintf(s.err, "strabo: %v\n", err)
+			fail(err)
+			result = errSaid
+			continue
+		}
+		fine, err := answer(name, text)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errPrint, err)
+		}
+		if !fine && result == nil {
+			result = errNo
+		}
 	}
 	return result
 }

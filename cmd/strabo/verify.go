@@ -57,31 +57,21 @@ func (c *verifyCommand) Run(ctx context.Context, s *streams) error {
 		}
 		options.Queries = append(options.Queries, query)
 	}
-	var result error
 	log, err := c.log()
 	if err != nil {
 		return err
 	}
-	for _, file := range c.Files {
-		name, text, err := readProtocol(s, file)
-		if err != nil {
-			fmt.Fprintf(s.err, "strabo: %v\n", err)
-			log.Fail(err)
-			result = errSaid
-			continue
-		}
+	result := eachFile(s, c.Files, log.Fail, func(name string, text []byte) (fine bool, err error) {
 		protocol, diagnostics := langshaw.Parse(text)
 		report := verify.Verify(ctx, protocol, options)
 		if log != nil {
 			log.AddDiagnostics(name, diagnostics)
 			log.Add(name, verdicts(protocol, report)...)
-		} else if err := c.print(s, name, text, protocol, diagnostics, report); err != nil {
-			return fmt.Errorf("cannot print the answer: %w", err)
+		} else {
+			err = c.print(s, name, text, protocol, diagnostics, report)
 		}
-		if (diagnostics.HasErrors() || !report.Proved()) && result == nil {
-			result = errNo
-		}
-	}
+		return !diagnostics.HasErrors() && report.Proved(), err
+	})
 	if err := writeLog(s, log); err != nil {
 		return err
 	}

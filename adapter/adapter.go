@@ -31,7 +31,7 @@ type Adapter struct {
 
 // New makes an adapter for a role of the protocol on an executor. It does nothing before [Adapter.Run] but submit
 // what is attempted. The error says what is wrong with the arguments: an unknown role, a party that is none of those
-// configured for the role, an option out of bounds.
+// configured for the role, an option out of bounds, or an executor that judges by other rules and can say so.
 func New(rules *enactment.Rules, role string, executor Executor, opts ...Option) (*Adapter, error) {
 	switch {
 	case rules == nil:
@@ -40,6 +40,11 @@ func New(rules *enactment.Rules, role string, executor Executor, opts ...Option)
 		return nil, errors.New("adapter: no executor")
 	case !rules.Protocol().HasRole(role):
 		return nil, fmt.Errorf("adapter: protocol %s has no role %q", rules.Protocol().Name(), role)
+	}
+	// An executor that can say which rules it judges by is held to it.
+	if judge, ok := executor.(interface{ Rules() *enactment.Rules }); ok && judge.Rules().Hash() != rules.Hash() {
+		return nil, fmt.Errorf("adapter: the executor judges by other rules: %s is %s there and %s here",
+			judge.Rules().Protocol().Name(), judge.Rules().Hash(), rules.Hash())
 	}
 	o := options{
 		concurrency: DefaultConcurrency, queue: DefaultQueue,

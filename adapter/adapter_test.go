@@ -3,6 +3,7 @@ package adapter_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,6 +50,13 @@ func TestNew(t *testing.T) {
 			require.Same(t, test.rules, a.Rules())
 		})
 	}
+}
+
+func TestNewRefusesAnExecutorOfOtherRules(t *testing.T) {
+	rules := rulesOf(t, purchase)
+	other := rulesOf(t, strings.Replace(purchase, "Purchase", "Barter", 1))
+	_, err := adapter.New(rules, "Buyer", local(t, other))
+	require.ErrorContains(t, err, "other rules: Barter")
 }
 
 func TestRegistrationMistakesPanic(t *testing.T) {

@@ -139,7 +139,8 @@ func pause(ctx context.Context, wait time.Duration) {
 
 // learn keeps offers from being made of what is known to be out of date. After an acceptance, nothing is offered
 // until the instance has been delivered; after dominated, until the finalisation that decided has been, and then what
-// was dominated is offered anew.
+// was dominated is offered anew. So is what was blocked by another action of the role in the same window, since a nogo
+// in the other direction leaves it enabled.
 func (a *Adapter) learn(attempt enactment.Attempt, outcome Outcome) {
 	current := a.current()
 	if current == nil {
@@ -154,6 +155,9 @@ func (a *Adapter) learn(attempt enactment.Attempt, outcome Outcome) {
 		if !a.mayBeHidden(outcome.Rejection.By, attempt.Action) {
 			current.await(key, outcome.Sequence)
 		}
+		current.reoffer(key, attempt)
+	case outcome.Rejection.Code == enactment.Blocked && outcome.Rejection.Beside:
+		current.await(key, outcome.Sequence)
 		current.reoffer(key, attempt)
 	}
 }

@@ -36,9 +36,10 @@ func (h *handlers) concern(d Delivery) bool {
 
 // OnEnabled registers a handler for an action of the role. It is offered the action when that becomes enabled in an
 // enactment that exists, and again only when what is known of it has changed, or after an attempt of it was refused as
-// dominated, once the adapter has seen by what. For each combination of key values there is one offer; where a key is
-// left open there is one for all values that it may be given. An action that starts an enactment is never offered
-// for one that does not exist: start it with [Adapter.Attempt].
+// dominated, or as blocked by an action of the role in the same window, once the adapter has seen by what. For each
+// combination of key values there is one offer; where a key is left open there is one for all values that it may be
+// given. An action that starts an enactment is never offered for one that does not exist: start it with
+// [Adapter.Attempt].
 //
 // Nothing is offered while the adapter knows that it has not yet seen all that was decided. Still the action may be
 // refused by the time it is attempted. When the process restarts, or an enactment comes over from another adapter of

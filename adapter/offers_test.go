@@ -105,6 +105,43 @@ func TestDominatedIsOfferedAgain(t *testing.T) {
 	})
 }
 
+// TestBlockedBesideIsOfferedAgain: of two actions of one role in a window the earlier wins. A nogo from the later one
+// would have stopped the earlier one, and stops nothing the other way round, so the later one is still enabled.
+func TestBlockedBesideIsOfferedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := rulesOf(t, `Closing
+who Buyer, Seller
+what ID key, Close
+do
+  Buyer: Ask(ID)
+  Seller: Note(ID, Ask)
+  Seller: Close(ID, Ask)
+nogo
+  Close -/> Note
+`)
+		l := local(t, rules, syncserver.WithBatch(time.Second, 0))
+		buyer, seller := agent(t, rules, "Buyer", l), agent(t, rules, "Seller", l)
+		var d diary
+		seller.OnEnabled("Note", func(ctx context.Context, f *adapter.FeasibleAction) error {
+			f.Attempt(ctx) // The promise is kept by Run.
+			return nil
+		})
+		seller.OnEnabled("Close", func(ctx context.Context, f *adapter.FeasibleAction) error {
+			time.Sleep(time.Millisecond) // Note arrives first.
+			d.note("close: %v", f.Attempt(ctx).Err(ctx))
+			return nil
+		})
+		run(t, buyer)
+		run(t, seller)
+		accepted(t, buyer, "Ask", adapter.Values{"ID": "1"})
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{
+			"close: blocked: Note goes before, and Close in the same window would have stopped it",
+			"close: <nil>",
+		}, d.settled())
+	})
+}
+
 // TestDominatedWaitsForWhatDecided: the answer may come before the delivery of what it tells of.
 func TestDominatedWaitsForWhatDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

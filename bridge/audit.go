@@ -56,7 +56,12 @@ type Unsettled struct {
 	Action, Step string
 	// Key is the idempotency key of the request; empty if it has not come to one.
 	Key string
-	// Detail says why, without secrets.
+	// Unsent tells that the request has certainly not left.
+	Unsent bool
+	// Last is the last call for the step that was answered, with the status and the words of the remote party; where
+	// none was, the last call; nil if none was made since the bridge took the step up.
+	Last *Call
+	// Detail says why, and what the remote party said last, without secrets.
 	Detail string
 	// Err is [ErrRequestChanged] where that is the reason, else nil.
 	Err error
@@ -72,6 +77,9 @@ type Divergence struct {
 	Attempt *Answer
 	// Rejection is why the attempt was refused; nil if there was none.
 	Rejection *enactment.Rejection
-	// Detail says how they differ, without secrets.
+	// Facts are what the remote party says it has done, such as the order that it has placed, as far as the mapping
+	// finds that; empty for none.
+	Facts enactment.Values
+	// Detail says how they differ, and the facts, without secrets.
 	Detail string
 }

@@ -66,6 +66,9 @@ func (r *run) bind(a *answer) (entry Entry, err error) {
 			return entry, err
 		}
 	}
+	if entry.Facts, _, err = r.render(a.facts); err != nil {
+		return entry, err
+	}
 	maps.Copy(r.kept, kept)
 	return entry, nil
 }

@@ -45,6 +45,12 @@ type Patience struct {
 	First, Longest time.Duration
 	// Deadline is how long one step may take before it stays unknown; by default 2 minutes.
 	Deadline time.Duration
+	// Until is when every step that is under way stays unknown at the latest; the zero time sets no limit. Whoever
+	// waits for an answer until a deadline of its own, and then ends the context of [Bridge.Run], sets this some time
+	// before: a step that is broken off by the end of the context tells nobody, but one that runs out of patience
+	// tells OnUnknown, with what the remote party said last. Deadline alone does not do, for an answer may take several
+	// steps. A step that begins later is not sent.
+	Until time.Time
 	// Sends is how often the same request is sent at most, where the mapping allows more than once, and how often a
 	// connection is tried; by default 3.
 	Sends int
@@ -98,8 +104,9 @@ func New(rules *enactment.Rules, executor adapter.Executor, mapping *Mapping, op
 		return nil, fmt.Errorf("bridge: the mapping is of %s, the rules are of %s", mapping.protocol, rules.Protocol().Name())
 	}
 	base, err := url.Parse(options.BaseURL)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
-		return nil, fmt.Errorf("bridge: the base URL %q is not one of http or https", options.BaseURL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" ||
+		base.User != nil || strings.ContainsAny(options.BaseURL, "?#") {
+		return nil, fmt.Errorf("bridge: the base URL %q is not one of http or https without credentials, query and fragment", redactedURL(base))
 	}
 	b := &Bridge{
 		mapping: mapping, rules: rules, options: options,
@@ -129,6 +136,14 @@ func New(rules *enactment.Rules, executor adapter.Executor, mapping *Mapping, op
 		return nil, err
 	}
 	return b, nil
+}
+
+// redactedURL is a URL without a password; base is nil where there is none.
+func redactedURL(base *url.URL) string {
+	if base == nil {
+		return ""
+	}
+	return base.Redacted()
 }
 
 func (b *Bridge) join(executor adapter.Executor) (err error) {
@@ -164,7 +179,8 @@ func (b *Bridge) Run(ctx context.Context) error { return b.adapter.Run(ctx) }
 
 // Settle takes up again what is unknown in an enactment, as an operator may ask. It blocks until that is settled or
 // stays unknown, of which OnUnknown is told as before. The error is [ErrNotHeld] if the bridge knows of nothing that it
-// could still answer in the enactment, or what kept it from trying.
+// could still answer in the enactment, a [*NotSentError] if a request cannot be made of what was observed and the mapping
+// has no answer to that, or what kept it from trying.
 func (b *Bridge) Settle(ctx context.Context, key enactment.Key) error {
 	for f := range b.adapter.Enabled(ctx) {
 		if f.Enactment.Key() == key {
@@ -203,6 +219,7 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 	}
 	defer unlock()
 	var waitsFor *run
+	var unmade error
 	for instance := range e.Instances() {
 		plan, mapped := b.mapping.actions[instance.Action]
 		if !mapped || instance.Role == b.mapping.role {
@@ -219,8 +236,10 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 			if !again {
 				continue
 			}
-			b.unknown(ctx, r, fmt.Sprintf("not tried, since step %s of %s before it is unknown",
-				waitsFor.stepName(), waitsFor.plan.action), nil)
+			b.unknown(ctx, r, &unclearError{
+				detail: fmt.Sprintf("not tried, since step %s of %s before it is unknown", waitsFor.stepName(), waitsFor.plan.action),
+				unsent: r.open == nil,
+			})
 			continue
 		}
 		if !again && b.gaveUp(r) {
@@ -233,6 +252,8 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 			b.takeUp(r)
 		case ctx.Err() != nil:
 			return fmt.Errorf("bridge: %s: %w", instance.Action, context.Cause(ctx))
+		case errors.As(err, new(*NotSentError)):
+			unmade = errors.Join(unmade, err) // Nothing has happened that others would have to wait for.
 		default:
 			b.giveUp(r)
 			var unclear *unclearError
@@ -242,7 +263,7 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 			waitsFor = r
 		}
 	}
-	return nil
+	return unmade
 }
 
 func (b *Bridge) gaveUp(r *run) bool {
@@ -264,9 +285,10 @@ func (b *Bridge) takeUp(r *run) {
 }
 
 // unknown tells of an observation that is not answered.
-func (b *Bridge) unknown(ctx context.Context, r *run, detail string, cause error) {
+func (b *Bridge) unknown(ctx context.Context, r *run, unclear *unclearError) {
 	u := Unsettled{
-		Enactment: r.key, Action: r.plan.action, Step: r.stepName(), Key: r.idempotency, Detail: detail, Err: cause,
+		Enactment: r.key, Action: r.plan.action, Step: r.stepName(), Key: r.idempotency,
+		Unsent: unclear.unsent, Last: r.last, Detail: unclear.detail, Err: unclear.cause,
 	}
 	b.log.WarnContext(ctx, "outcome of a call unknown",
 		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key", u.Key, "detail", u.Detail)

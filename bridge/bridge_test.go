@@ -52,20 +52,25 @@ func TestRefusals(t *testing.T) {
 		name  string
 		reply http.HandlerFunc
 		why   string
+		more  []string
 	}{
-		{"in JSON", reply(409, `{"error":"no room"}`), `{"status":409,"words":"no room"}`},
-		{"in text", reply(400, "no room"), `{"status":400,"words":"no room"}`},
-		{"without words", reply(404, ""), `{"status":404}`},
-		{"a hook that finds nothing", reply(201, `{"number":"n1","price":1,"beds":["broken"]}`), `"no bed is whole"`},
+		{"in JSON", reply(409, `{"error":"no room"}`), `{"status":409,"words":"no room"}`, nil},
+		{"in text", reply(400, "no room"), `{"status":400,"words":"no room"}`, nil},
+		{"without words", reply(404, ""), `{"status":404}`, nil},
+		{
+			"a hook that finds nothing", reply(201, `{"number":"n1","price":1,"beds":["broken"]}`), `"no bed is whole"`,
+			[]string{"DELETE /reservations/n1"},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStage(t)
 			s.start()
 			s.hotel.on(reserve, test.reply)
+			s.hotel.on("DELETE /reservations/n1", reply(200, ""))
 			s.ask()
 			assert.JSONEq(t, test.why, s.value(s.expect("Full"), "why"))
-			assert.Len(t, s.hotel.requests(), 1)
+			assert.Equal(t, append([]string{reserve}, test.more...), s.hotel.lines())
 		})
 	}
 }
@@ -138,7 +143,7 @@ func TestStatusQueryDecides(t *testing.T) {
 			[]http.HandlerFunc{drop, reply(402, `{"error":"no money"}`)},
 			[]http.HandlerFunc{reply(200, `{"state":"open"}`)},
 			"Failed",
-			[]string{pay, state, pay},
+			[]string{pay, state, pay, state},
 		},
 		{
 			"inconclusive",

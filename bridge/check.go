@@ -61,6 +61,11 @@ func (p *plan) eachAnswer(visit func(at int, a *answer)) {
 				visit(at, choose.none)
 			}
 		}
+		for _, a := range []*answer{s.unmade, s.lost} {
+			if a != nil {
+				visit(at, a)
+			}
+		}
 		for _, a := range s.answers {
 			visit(at, a)
 		}

@@ -13,7 +13,7 @@
 // byte leaves, the request is written to the [Journal] under a random idempotency key. If the response is lost, or has no
 // meaning in the mapping, the outcome is unknown, neither failed nor done: the bridge asks for the status where the
 // mapping says how, and sends the identical request again under the same key only where the mapping says that this is
-// safe. If nothing helps it stays unknown, is told to [Options.OnUnknown], and no action is attempted in answer. What the
+// safe; a refusal of a request that was sent before is no answer to the first. If nothing helps it stays unknown, is told to [Options.OnUnknown], and no action is attempted in answer. What the
 // remote party reports and the protocol refuses has diverged: it is written down and told to [Options.OnDiverged]. One
 // request at a time is under way in an enactment.
 //

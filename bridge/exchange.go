@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -37,6 +38,19 @@ type shownRequest struct{ url, body string }
 // it can neither be sent again under its key nor under another. The mapping, the settings or the remote party's
 // address were changed meanwhile.
 var ErrRequestChanged = errors.New("bridge: the request is not the one that was sent")
+
+// try tells whether the request can be made, before anything of it is written down.
+func (x *exchange) try() error {
+	_, _, body, err := x.render(x.step.request)
+	if err == nil {
+		_, err = x.headers(x.step.request, uuid.NewString(), body != nil)
+	}
+	delete(x.world, rootExchange)
+	if err != nil {
+		return fmt.Errorf("the request cannot be made: %w", err)
+	}
+	return nil
+}
 
 // prepare renders the request and writes it down before anything leaves.
 func (x *exchange) prepare(ctx context.Context, chosen enactment.Values) error {
@@ -126,7 +140,11 @@ func (x *exchange) headers(request *call, key string, hasBody bool) (http.Header
 func (x *exchange) settle(ctx context.Context) (*answer, int, error) {
 	patience := x.bridge.options.Patience
 	whole := ctx
-	ctx, cancel := context.WithTimeout(ctx, patience.Deadline)
+	until := time.Now().Add(patience.Deadline)
+	if !patience.Until.IsZero() && patience.Until.Before(until) {
+		until = patience.Until
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	wait := patience.First
 	send := x.sends == 0
@@ -148,6 +166,12 @@ func (x *exchange) settle(ctx context.Context) (*answer, int, error) {
 		if send {
 			if x.sends >= patience.Sends || tries >= patience.Sends {
 				return nil, 0, x.unclear()
+			}
+			if ctx.Err() != nil { // A request that is never sent has no unknown fate.
+				if x.sends == 0 {
+					x.reason = "there was no time left to send it"
+				}
+				return nil, 0, x.stopped(whole)
 			}
 			tries++
 			a, left, err := x.send(ctx)
@@ -262,14 +286,25 @@ func (x *exchange) call(ctx context.Context, request Request, shown shownRequest
 	} else {
 		x.reason = err.Error()
 	}
+	if a != nil && !request.Query && !x.believes(a) {
+		x.reason = fmt.Sprintf("status %d does not say what became of the same request, sent before", response.Status)
+		a = &answer{kind: ask}
+	} else if a != nil && (a.kind == ask || a.kind == resend) {
+		x.reason = fmt.Sprintf("not settled after status %d", response.Status)
+	}
 	switch {
 	case a == nil:
 		audit.Error = x.scrub.text(x.reason, true)
 	case a.kind == ask || a.kind == resend:
 		audit.Outcome = Open
-		x.reason = fmt.Sprintf("not settled after status %d", response.Status)
 	default:
 		audit.Outcome = Known
+	}
+	if audit.Status != 0 || x.last == nil || x.last.Status == 0 {
+		x.last = &audit
+	}
+	if !audit.Query && audit.Status != 0 {
+		x.said = &audit
 	}
 	if x.bridge.options.Audit != nil {
 		x.bridge.options.Audit(audit)
@@ -277,8 +312,22 @@ func (x *exchange) call(ctx context.Context, request Request, shown shownRequest
 	return a, err
 }
 
-// maxText is how much of a body that is not JSON is shown and told, in bytes.
-const maxText = 1024
+// believes tells whether a response with the status that was judged settles the request. What a request that changes
+// something has done when it was sent before, nobody knows; a refusal of the same request now, which may come from
+// whatever stands in front of the remote party, does not prove that it has done nothing.
+func (x *exchange) believes(a *answer) bool {
+	if x.step.request.safe() || x.sends <= 1 || a.kind == diverged {
+		return true
+	}
+	return x.status >= http.StatusOK && x.status < http.StatusMultipleChoices
+}
+
+const (
+	// maxText is how much of a body that is not JSON is shown and told, in bytes.
+	maxText = 1024
+	// maxScrubbed is how much of it is searched for secrets.
+	maxScrubbed = 64 << 10
+)
 
 // judge finds the answer that a response means, and what others may see of its body. A response that means nothing
 // leaves it open what became of the request.
@@ -291,9 +340,10 @@ func (x *exchange) judge(response Response, root string, answers []*answer) (*an
 			shown = string(text)
 		}
 	} else if len(response.Body) > 0 {
-		text := response.Body[:min(len(response.Body), maxText)]
-		about["text"] = toUTF8(text)
-		shown = x.scrub.text(toUTF8(text), true)
+		// Secrets are looked for before anything is cut off, for half of one would not be found.
+		text := x.scrub.text(toUTF8(response.Body[:min(len(response.Body), maxScrubbed)]), true)
+		shown = strings.ToValidUTF8(text[:min(len(text), maxText)], "")
+		about["text"] = shown
 	}
 	x.world[root] = about
 	x.reason = fmt.Sprintf("the response with status %d has no meaning in the mapping", response.Status)

@@ -16,8 +16,9 @@ import (
 )
 
 // FileJournal is a durable [Journal]: a file of JSON lines that is only appended to and flushed to the disk with every
-// entry. One process may have it open at a time. It grows with what it remembers and is read into memory when it is
-// opened.
+// entry. It is locked while it is open, so that nobody else has it open at the same time; the lock ends with the process,
+// however that ends. It grows with what it remembers and is read into memory when it is opened. There is one on Linux,
+// macOS, the BSDs, illumos and Windows; elsewhere opening fails with errors.ErrUnsupported.
 type FileJournal struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -28,6 +29,10 @@ type FileJournal struct {
 
 // ErrJournalClosed is returned by a [FileJournal] that was closed.
 var ErrJournalClosed = errors.New("bridge: journal closed")
+
+// ErrJournalInUse is returned by [OpenFileJournal] while another [FileJournal], of this process or of another, has the
+// file open.
+var ErrJournalInUse = errors.New("bridge: the journal is in use")
 
 // CorruptError says that a journal has a line that no journal writes. The last line may be torn, since the process may
 // have died writing it; any other means that the file is not what was written.
@@ -48,13 +53,17 @@ func (e *CorruptError) Error() string {
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 // OpenFileJournal opens a journal or creates it, readable by its owner only. A torn last line is cut off: its entry was
-// never acknowledged. Any other faulty line is a [*CorruptError].
+// never acknowledged. Any other faulty line is a [*CorruptError]. It does not wait for whoever has the file open already:
+// the error is [ErrJournalInUse] then, and nothing has been changed.
 func OpenFileJournal(name string) (*FileJournal, error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("bridge: open journal: %w", err)
 	}
 	j := &FileJournal{file: file}
+	if err := lockFile(file); err != nil {
+		return nil, errors.Join(fmt.Errorf("bridge: open journal %s: %w", name, err), file.Close())
+	}
 	if err := j.read(name); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -70,7 +79,10 @@ func (j *FileJournal) read(name string) error {
 	for line := 1; ; line++ {
 		text, err := input.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			break // What is left, if anything, is a torn line.
+			if len(text) == 0 {
+				return nil
+			}
+			break // What is left is a torn line.
 		}
 		if err != nil {
 			return fmt.Errorf("bridge: read journal: %w", err)
@@ -88,23 +100,9 @@ func (j *FileJournal) read(name string) error {
 		}
 		j.size += int64(len(text))
 	}
-	if err := j.file.Truncate(j.size); err != nil {
+	// By its name, since not every system lets a file that is appended to be cut.
+	if err := os.Truncate(name, j.size); err != nil {
 		return fmt.Errorf("bridge: cut torn line off journal: %w", err)
-	}
-	if _, err := j.file.Seek(j.size, io.SeekStart); err != nil {
-		return fmt.Errorf("bridge: read journal: %w", err)
-	}
-	return nil
-}
-
-// syncFolder makes sure that a file which was just created is found again.
-func syncFolder(name string) error {
-	folder, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("bridge: open folder of journal: %w", err)
-	}
-	if err := errors.Join(folder.Sync(), folder.Close()); err != nil {
-		return fmt.Errorf("bridge: flush folder of journal: %w", err)
 	}
 	return nil
 }

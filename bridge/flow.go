@@ -107,6 +107,12 @@ func (c *checker) step(p *plan, s *step, in flow, leave func(*answer, flow)) {
 		in = in.with(choose.bind)
 		in.tainted = tainted
 	}
+	if s.unmade != nil {
+		c.answer(p, s, s.unmade, roots(append(before, rootNone)...), in, leave)
+	}
+	if s.lost != nil {
+		c.answer(p, s, s.lost, roots(before...), in, leave)
+	}
 	after := append(before, rootExchange)
 	if s.request != nil {
 		c.call(s.request, before, in, s.name)
@@ -149,6 +155,9 @@ func (c *checker) answer(p *plan, s *step, a *answer, allowed map[string]bool, i
 	}
 	for _, kept := range a.keep {
 		c.plainly(kept, a, allowed, out, s.name)
+	}
+	for _, fact := range a.facts {
+		c.plainly(fact, a, allowed, out, s.name)
 	}
 	if a.kind == attempt {
 		for _, value := range a.values {

@@ -330,3 +330,12 @@ func (s *stage) told(journal []byte) string {
 	require.NoError(s.t, err)
 	return strings.Join([]string{string(calls), s.logs.String(), string(journal)}, "\n")
 }
+
+// quoted gives the JSON text of a value.
+func quoted(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

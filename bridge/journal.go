@@ -65,6 +65,8 @@ type Entry struct {
 	Next string `json:"next,omitempty"`
 	// Attempt is the answer.
 	Attempt *Answer `json:"attempt,omitempty"`
+	// Facts are what the remote party says it has done, where that has diverged.
+	Facts enactment.Values `json:"facts,omitempty"`
 	// Detail is a sentence for a person.
 	Detail string `json:"detail,omitempty"`
 	// At is when the entry was made.

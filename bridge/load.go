@@ -115,6 +115,8 @@ func (r *reader) step(n *yaml.Node) *step {
 		},
 		"answers": func(n *yaml.Node) { s.answers = r.answers(n) },
 		"status":  func(n *yaml.Node) { s.status = r.query(n) },
+		"unmade":  func(n *yaml.Node) { s.unmade = r.answer(n) },
+		"lost":    func(n *yaml.Node) { s.lost = r.answer(n) },
 	})
 	switch {
 	case s.name == "":
@@ -122,8 +124,13 @@ func (r *reader) step(n *yaml.Node) *step {
 	case len(s.answers) == 0:
 		r.fault(n, "step %s has no answers", s.name)
 	}
-	if s.request == nil && (s.status != nil || s.retry) {
-		r.fault(n, "step %s has no request, so there is nothing to retry or to ask about", s.name)
+	if s.request == nil && (s.status != nil || s.retry || s.lost != nil) {
+		r.fault(n, "step %s has no request, so there is nothing to retry, to ask about or to lose", s.name)
+	}
+	for _, a := range []*answer{s.unmade, s.lost} {
+		if a != nil && (a.kind == ask || a.kind == resend || a.when != nil || len(a.on) > 0) {
+			r.fault(n, "unmade and lost of step %s end it: they have no response to go by", s.name)
+		}
 	}
 	return s
 }
@@ -253,7 +260,11 @@ func (r *reader) answer(n *yaml.Node) *answer {
 		"resend":   func(n *yaml.Node) { flag(n, resend, "resend") },
 		"diverged": func(n *yaml.Node) { kind(diverged, "diverged"); a.detail = r.text(n, "diverged") },
 		"nothing":  func(n *yaml.Node) { kind(nothing, "nothing"); a.detail = r.text(n, "nothing") },
+		"facts":    func(n *yaml.Node) { a.facts = r.members(n, "facts") },
 	})
+	if len(a.facts) > 0 && a.kind != diverged {
+		r.fault(n, "facts are what is told of what has diverged")
+	}
 	if len(kinds) > 1 {
 		slices.Sort(kinds)
 		r.fault(n, "an answer has one way to go on, not %s", strings.Join(kinds, " and "))

@@ -54,7 +54,11 @@ type step struct {
 	answers []*answer
 	retry   bool
 	status  *query
-	where   place
+	// unmade is the answer if the request cannot be made; nil for none.
+	unmade *answer
+	// lost is the answer if it stays unknown what became of the request; nil where that matters.
+	lost  *answer
+	where place
 }
 
 // place is a position in the mapping file.
@@ -105,7 +109,9 @@ type answer struct {
 	values  []member
 	// detail says why nothing is done, or what has diverged.
 	detail string
-	where  place
+	// facts are what is told of a divergence.
+	facts []member
+	where place
 }
 
 // answerKind says how it goes on.

@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"encoding/json"
+	"html"
 	"iter"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,22 +15,31 @@ import (
 
 const (
 	// longSecret is the length from which a piece of a secret is taken out of whatever it occurs in; one that is
-	// shorter might occur in an id by chance, and is taken out of sentences only, where it is a word.
+	// shorter might occur by chance, and is taken out where nothing that could belong to it stands beside it.
 	longSecret = 6
-	// shortSecret is the length of the shortest piece that is looked for at all.
+	// shortSecret is the length of the shortest piece that is looked for everywhere. One that is shorter still is
+	// found where it stands under its own name only.
 	shortSecret = 3
+	// maxQuoted is how deep JSON quoted in the text of JSON is read, and how many pieces of it in one text.
+	maxQuoted = 16
 )
 
 // scrubber takes the pieces of secrets out of what a remote party says. A mapping keeps a secret out of what it writes
-// itself; but a shop that refuses a token likes to quote it.
+// itself; but a shop that refuses a token likes to quote it, and the request around it.
 type scrubber struct {
 	long, short []string
+	// whole are the pieces as they are, named are they with the names of the members that they are the values of.
+	whole map[string]bool
+	named map[[2]string]bool
+	// names are those of the members in the secrets: they belong to the format and are no secrets, though one may
+	// be a value as well, such as the type "token" of a token.
+	names map[string]bool
 }
 
 // newScrubber collects the strings and numbers in the secret values of instances: those of an enactment, since a remote
 // party may repeat later what it was told before.
 func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) (*scrubber, error) {
-	s := &scrubber{}
+	s := &scrubber{whole: make(map[string]bool), named: make(map[[2]string]bool), names: make(map[string]bool)}
 	for instance := range instances {
 		for name, value := range instance.Values() {
 			if !rules.Secret(name) {
@@ -38,9 +49,10 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 			if err != nil {
 				return nil, err
 			}
-			s.collect(secret)
+			s.collect(name, secret)
 		}
 	}
+	s.short = slices.DeleteFunc(s.short, func(piece string) bool { return s.names[piece] })
 	// Longer pieces go first, so that no part of one is left because a shorter one was cut out of it.
 	byLength := func(a, b string) int { return len(b) - len(a) }
 	slices.SortFunc(s.long, byLength)
@@ -48,70 +60,159 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 	return s, nil
 }
 
-func (s *scrubber) collect(value any) {
+func (s *scrubber) collect(name string, value any) {
 	switch value := value.(type) {
 	case string:
-		s.add(value)
+		s.add(name, value)
 	case json.Number:
-		s.add(value.String())
+		s.add(name, value.String())
 	case []any:
 		for _, element := range value {
-			s.collect(element)
+			s.collect(name, element)
 		}
 	case map[string]any:
-		for _, element := range value {
-			s.collect(element)
+		for name, element := range value {
+			s.names[name] = true
+			s.collect(name, element)
 		}
 	}
 }
 
-func (s *scrubber) add(piece string) {
-	if piece = strings.TrimSpace(piece); len(piece) >= longSecret {
-		s.long = append(s.long, piece)
-	} else if len(piece) >= shortSecret {
-		s.short = append(s.short, piece)
+func (s *scrubber) add(name, piece string) {
+	if piece == "" {
+		return
 	}
+	s.named[[2]string{name, piece}] = true
+	if piece = strings.TrimSpace(piece); len(piece) < shortSecret {
+		return
+	}
+	s.whole[piece] = true
+	if len(piece) < longSecret {
+		s.short = append(s.short, piece)
+		return
+	}
+	// It may be quoted in the way of whatever it went through.
+	spellings := []string{piece, url.QueryEscape(piece), url.PathEscape(piece), html.EscapeString(piece)}
+	if text, err := json.Marshal(piece); err == nil {
+		spellings = append(spellings, string(text[1:len(text)-1]))
+	}
+	if text, err := encodeJSON(piece); err == nil {
+		spellings = append(spellings, string(text[1:len(text)-1]))
+	}
+	slices.Sort(spellings)
+	s.long = append(s.long, slices.Compact(spellings)...)
 }
 
-func (s *scrubber) empty() bool { return len(s.long)+len(s.short) == 0 }
+func (s *scrubber) empty() bool { return len(s.named) == 0 }
 
-// text gives a string without the pieces of secrets. With strict, the short ones are taken out of everything in which
-// they are words, which is right for what is only shown.
+// text gives a string without the pieces of secrets. JSON that is quoted in it is read, so that its members are told from
+// their values. With strict, the short pieces are taken out of identifiers too, which is right for what is only shown.
 func (s *scrubber) text(text string, strict bool) string {
+	if s.empty() {
+		return text
+	}
+	return s.quoting(text, strict, 0)
+}
+
+// quoting scrubs a text with JSON in it.
+func (s *scrubber) quoting(text string, strict bool, depth int) string {
+	for _, piece := range s.long {
+		if strings.ContainsAny(piece, "{[") {
+			text = strings.ReplaceAll(text, piece, secretMark)
+		}
+	}
+	var out strings.Builder
+	done := 0 // of the text
+	for at, read := 0, 0; depth < maxQuoted && read < maxQuoted; read++ {
+		next := strings.IndexAny(text[at:], "{[")
+		if next < 0 {
+			break
+		}
+		at += next
+		decoder := json.NewDecoder(strings.NewReader(text[at:]))
+		decoder.UseNumber()
+		var value any
+		if decoder.Decode(&value) != nil {
+			at++
+			continue
+		}
+		cleaned, err := encodeJSON(s.inside("", value, true, depth+1))
+		if err != nil {
+			cleaned = []byte(secretMark)
+		}
+		out.WriteString(s.words(text[done:at], strict))
+		out.Write(cleaned)
+		at += int(decoder.InputOffset())
+		done = at
+	}
+	out.WriteString(s.words(text[done:], strict))
+	return out.String()
+}
+
+// words scrubs a text without JSON.
+func (s *scrubber) words(text string, strict bool) string {
 	for _, piece := range s.long {
 		text = strings.ReplaceAll(text, piece, secretMark)
 	}
-	if strict || strings.ContainsFunc(text, unicode.IsSpace) {
-		for _, piece := range s.short {
-			text = replaceWord(text, piece)
-		}
+	if !strict && s.identifies(text) {
+		return text
+	}
+	for _, piece := range s.short {
+		text = replaceWord(text, piece)
 	}
 	return text
 }
 
-// value does to every string in a value what text does to one, and gives a copy where anything changes.
+// identifies tells whether a text is one that names something, an id or the URL of a page, in which a short piece stands
+// by chance. A text that is nothing but the piece quotes it.
+func (s *scrubber) identifies(text string) bool {
+	if s.whole[strings.TrimSpace(text)] {
+		return false
+	}
+	if rest, isURL := strings.CutPrefix(text, "https://"); isURL {
+		text = rest
+	} else if rest, isURL := strings.CutPrefix(text, "http://"); isURL {
+		text = rest
+	} else if strings.ContainsAny(text, "/:") {
+		return false
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.~/:", r)
+	})
+}
+
+// value does to every string in a value what text does to one, and gives a copy.
 func (s *scrubber) value(value any, strict bool) any {
 	if s.empty() {
 		return value
 	}
+	return s.inside("", value, strict, 0)
+}
+
+// inside scrubs the value of a member.
+func (s *scrubber) inside(name string, value any, strict bool, depth int) any {
 	switch value := value.(type) {
 	case string:
-		return s.text(value, strict)
+		if s.named[[2]string{name, value}] {
+			return secretMark
+		}
+		return s.quoting(value, strict, depth)
 	case json.Number:
-		if cleaned := s.text(value.String(), strict); cleaned != value.String() {
-			return cleaned
+		text := value.String()
+		if s.named[[2]string{name, text}] || s.whole[text] && (strict || len(text) >= longSecret) {
+			return secretMark
 		}
 		return value
 	case []any:
 		cleaned := make([]any, len(value))
 		for i, element := range value {
-			cleaned[i] = s.value(element, strict)
+			cleaned[i] = s.inside(name, element, strict, depth)
 		}
 		return cleaned
 	case map[string]any:
 		cleaned := make(map[string]any, len(value))
 		for name, element := range value {
-			cleaned[s.text(name, strict)] = s.value(element, strict)
+			cleaned[s.name(name)] = s.inside(name, element, strict, depth)
 		}
 		return cleaned
 	default:
@@ -119,6 +220,21 @@ func (s *scrubber) value(value any, strict bool) any {
 	}
 }
 
+// name scrubs the name of a member. Names belong to the format, and so are changed only where they quote a whole secret.
+func (s *scrubber) name(name string) string {
+	if s.names[name] {
+		return name
+	}
+	for _, piece := range s.long {
+		name = strings.ReplaceAll(name, piece, secretMark)
+	}
+	if s.whole[name] {
+		return secretMark
+	}
+	return name
+}
+
+// replaceWord replaces a piece where neither a letter nor a digit stands beside it.
 func replaceWord(text, word string) string {
 	var out strings.Builder
 	var previous rune // the last rune before text; 0 at the beginning
@@ -142,4 +258,4 @@ func replaceWord(text, word string) string {
 	}
 }
 
-func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -30,6 +31,7 @@ type run struct {
 	kept        map[string]any
 	idempotency string
 	lastStep    string
+	last, said  *Call // of the step: the last call that was answered, if any was, and the last answer to its request
 }
 
 // unclearError says that an observation stays unanswered since nobody knows what became of a call.
@@ -42,6 +44,11 @@ type unclearError struct {
 }
 
 func (e *unclearError) Error() string { return "bridge: outcome unknown: " + e.detail }
+
+// unmadeError says that what a step needs cannot be made, and that nothing was sent.
+type unmadeError struct{ why error }
+
+func (e *unmadeError) Error() string { return e.why.Error() }
 
 func (r *run) stepName() string {
 	if r.at < len(r.plan.steps) {
@@ -68,6 +75,7 @@ func (r *run) answer(ctx context.Context) error {
 			r.at++ // Load has seen to it that a step follows.
 			continue
 		}
+		r.last, r.said = nil, nil
 		err := r.step(ctx, s)
 		for _, root := range []string{rootResponse, rootStatus, rootExchange, rootNone} {
 			delete(r.world, root)
@@ -80,6 +88,15 @@ func (r *run) answer(ctx context.Context) error {
 			return err
 		}
 		unclear.detail = r.scrub.text(unclear.detail, true)
+		if words := r.lastWords(); words != "" {
+			unclear.detail += "; " + words
+		}
+		if s.lost != nil { // Nothing depends on it.
+			if err := r.conclude(ctx, s, s.lost, 0, nil); err != nil {
+				return err
+			}
+			continue
+		}
 		kind := EntryUnknown
 		if unclear.unsent {
 			kind = EntryUnsent
@@ -87,10 +104,49 @@ func (r *run) answer(ctx context.Context) error {
 		if err := r.append(ctx, Entry{Kind: kind, Step: s.name, Key: r.idempotency, Detail: unclear.detail}); err != nil {
 			return err
 		}
-		r.bridge.unknown(ctx, r, unclear.detail, unclear.cause)
+		r.bridge.unknown(ctx, r, unclear)
 		return err
 	}
 	return nil
+}
+
+// maxWords is how much of what the remote party said last is repeated where somebody is told that nothing is known, in
+// bytes.
+const maxWords = 300
+
+// lastWords is what the remote party said last in the step, to the request and when it was asked; empty if it said
+// nothing.
+func (r *run) lastWords() string {
+	var words []string
+	if r.said != nil {
+		words = append(words, "the last answer was "+wordsOf(r.said))
+	}
+	if r.last != nil && r.last.Query && r.last.Status != 0 {
+		words = append(words, "asked last, it said "+wordsOf(r.last))
+	}
+	return strings.Join(words, "; ")
+}
+
+func wordsOf(c *Call) string {
+	words := fmt.Sprintf("status %d", c.Status)
+	if said := c.Response; said != "" {
+		words += ", " + strings.ToValidUTF8(said[:min(len(said), maxWords)], "")
+	}
+	return words
+}
+
+// unmadeRequest ends a step of which nothing was sent, since its request cannot be made.
+func (r *run) unmadeRequest(ctx context.Context, s *step, chosen enactment.Values, why error) error {
+	detail := r.scrub.text(why.Error(), true)
+	if s.unmade != nil {
+		r.world[rootNone] = detail
+		return r.conclude(ctx, s, s.unmade, 0, chosen)
+	}
+	err := fmt.Errorf("bridge: step %s of %s: %s", s.name, r.plan.action, detail)
+	if err := r.append(ctx, Entry{Kind: EntryUnsent, Step: s.name, Detail: detail}); err != nil {
+		return err
+	}
+	return &NotSentError{err}
 }
 
 func unclear(format string, arguments ...any) error {
@@ -109,6 +165,9 @@ func (r *run) step(ctx context.Context, s *step) error {
 			continue // It was chosen before, and written down.
 		}
 		a, err := r.choose(ctx, c, chosen)
+		if unmade := (*unmadeError)(nil); errors.As(err, &unmade) {
+			return r.unmadeRequest(ctx, s, chosen, unmade.why)
+		}
 		if err != nil {
 			return err
 		}
@@ -125,6 +184,11 @@ func (r *run) step(ctx context.Context, s *step) error {
 		return unclear("step %s has no answer for what is", s.name)
 	}
 	x := &exchange{run: r, step: s}
+	if r.open == nil {
+		if err := x.try(); err != nil {
+			return r.unmadeRequest(ctx, s, chosen, err)
+		}
+	}
 	if err := x.prepare(ctx, chosen); err != nil {
 		return err
 	}
@@ -140,6 +204,9 @@ func (r *run) choose(ctx context.Context, c *choose, chosen enactment.Values) (*
 	var input any
 	if c.with != nil {
 		with, err := c.with.render(r.scene())
+		if err != nil && r.open == nil {
+			return nil, &unmadeError{fmt.Errorf("input of %s: %w", c.hook, err)}
+		}
 		if err != nil {
 			return nil, unclear("input of %s: %v", c.hook, err)
 		}
@@ -195,6 +262,13 @@ func (r *run) conclude(ctx context.Context, s *step, a *answer, status int, chos
 		entry.Next = r.plan.steps[next].name
 	case diverged:
 		entry.Kind = EntryDiverged
+		if len(entry.Facts) > 0 {
+			facts, err := encodeJSON(entry.Facts)
+			if err != nil {
+				return err
+			}
+			entry.Detail += ": " + string(facts)
+		}
 	case attempt, nothing, ask, resend:
 	}
 	if err := r.append(ctx, entry); err != nil {
@@ -208,7 +282,9 @@ func (r *run) conclude(ctx context.Context, s *step, a *answer, status int, chos
 		r.pending = entry.Attempt
 	case diverged:
 		r.finished = true
-		r.bridge.diverged(ctx, Divergence{Enactment: r.key, Action: r.plan.action, Step: s.name, Detail: a.detail})
+		r.bridge.diverged(ctx, Divergence{
+			Enactment: r.key, Action: r.plan.action, Step: s.name, Facts: entry.Facts, Detail: entry.Detail,
+		})
 	case nothing, ask, resend:
 		r.finished = true
 		r.bridge.log.InfoContext(ctx, "nothing to answer",

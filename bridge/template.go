@@ -286,8 +286,8 @@ func (l text) piece(p *path, found any) (string, error) {
 		return "", fmt.Errorf("%s is neither a string nor a number nor a boolean", p.text)
 	}
 	if !l.escape {
-		if strings.ContainsAny(piece, "\r\n\x00") {
-			return "", fmt.Errorf("%s has a line break", p.text)
+		if strings.ContainsFunc(piece, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			return "", fmt.Errorf("%s has a line break or another control character", p.text)
 		}
 		return piece, nil
 	}

@@ -71,10 +71,11 @@ func reusedID() *Rejection {
 	return &Rejection{Code: Malformed, Detail: "the id was used before for an attempt with other content"}
 }
 
-// Remember keeps the answer to an attempt. The first answer stays when there is one already. Times must not decrease.
+// Remember keeps the answer to an attempt. The first answer stays when there is one already. An attempt without an id
+// can come but once, so nothing is kept of it. Times must not decrease.
 func (m *Answers) Remember(a Attempt, outcome Outcome, at time.Time) {
 	name := attemptName{a.Role, a.Party, a.ID}
-	if _, ok := m.given[name]; ok {
+	if _, ok := m.given[name]; ok || a.ID == "" {
 		return
 	}
 	m.given[name] = answer{a.Digest(), outcome}

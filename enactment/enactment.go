@@ -108,6 +108,9 @@ type Rejection struct {
 	Attribute string `json:"attribute,omitempty"`
 	// By is the action that excludes or blocks, the role that dominates, or the guard that refused.
 	By string `json:"by,omitempty"`
+	// Beside is set when what stands against the attempt is another attempt of the same window rather than what had
+	// happened before: the action may still be enabled after it.
+	Beside bool `json:"beside,omitempty"`
 	// Detail is a sentence for a person.
 	Detail string `json:"detail"`
 }

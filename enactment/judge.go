@@ -138,7 +138,7 @@ func dominatedBy(c, by *candidate) *Rejection {
 		detail = "%s of %s came first in a cycle of authority and binds %s"
 	}
 	return &Rejection{
-		Code: Dominated, Attribute: attribute, By: by.rule.role,
+		Code: Dominated, Attribute: attribute, By: by.rule.role, Beside: true,
 		Detail: fmt.Sprintf(detail, by.rule.name, by.rule.role, attribute),
 	}
 }
@@ -151,6 +151,9 @@ func (w *contest) against(next int) *Rejection {
 	weight := len(besideOrder)
 	for _, k := range w.kept {
 		rejection := beside(c, &w.candidates[k])
+		if rejection != nil {
+			rejection.Beside = true
+		}
 		if rejection != nil && besideOrder[rejection.Code] < weight {
 			first, weight = rejection, besideOrder[rejection.Code]
 		}
@@ -181,8 +184,14 @@ func beside(c, kept *candidate) *Rejection {
 			return excluded(c.rule, kept.rule)
 		}
 	}
-	if c.rule.role == kept.rule.role && (nogo(c.rule, kept.rule) || nogo(kept.rule, c.rule)) && agree(c, kept) {
-		return blocked(c.rule, kept.rule)
+	if c.rule.role == kept.rule.role && agree(c, kept) {
+		switch {
+		case nogo(kept.rule, c.rule):
+			return blocked(c.rule, kept.rule)
+		case nogo(c.rule, kept.rule):
+			return &Rejection{Code: Blocked, By: kept.rule.name, Detail: fmt.Sprintf(
+				"%s goes before, and %s in the same window would have stopped it", kept.rule.name, c.rule.name)}
+		}
 	}
 	_, over := dominates(c, kept)
 	_, under := dominates(kept, c)

@@ -2,6 +2,7 @@ package enactment
 
 import (
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -77,6 +78,26 @@ func (r *Rules) RefusedRecord(key Key, sequence uint64, a Attempt, reason *Rejec
 // CompletedRecord makes the record of an enactment that became complete.
 func (r *Rules) CompletedRecord(key Key, sequence uint64, at time.Time) Record {
 	return r.finish(Record{Kind: Completed, Enactment: key, Sequence: sequence, At: at})
+}
+
+// Records makes the records of one judgement in the order in which they are told: what happened, which attempts of the
+// window were refused, and completion. The outcomes are those of the window's attempts, as [Judge] gives them.
+func (r *Rules) Records(key Key, f Finalisation, window []Attempt, outcomes []Outcome, at time.Time) iter.Seq[Record] {
+	return func(yield func(Record) bool) {
+		for _, instance := range f.Instances {
+			if !yield(r.HappenedRecord(key, f.Sequence, instance, at)) {
+				return
+			}
+		}
+		for i, outcome := range outcomes {
+			if outcome.Rejection != nil && !yield(r.RefusedRecord(key, outcome.Sequence, window[i], outcome.Rejection, at)) {
+				return
+			}
+		}
+		if f.Completed {
+			yield(r.CompletedRecord(key, f.Sequence, at))
+		}
+	}
 }
 
 // takes tells whether an attempt of the action may give a value under the name.

@@ -325,18 +325,9 @@ func (rule *actionRule) faultyKey(name string, value Value) *Rejection {
 	case value.IsZero():
 		return &Rejection{Code: Malformed, Attribute: name, Detail: fmt.Sprintf("%s needs a value for its key %s", rule.name, name)}
 	case !value.IsScalar():
-		return &Rejection{Code: Malformed, Attribute: name, Detail: fmt.Sprintf("the key %s is a string, a number or a boolean, not %s", name, clip(value.text))}
+		return &Rejection{Code: Malformed, Attribute: name, Detail: fmt.Sprintf("the key %s is a string, a number or a boolean, not %s", name, value.kind())}
 	}
 	return nil
-}
-
-// clip shortens what goes into a sentence.
-func clip(text string) string {
-	const most = 60
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // binders says who may bind an attribute.

@@ -97,6 +97,18 @@ func (v Value) IsScalar() bool {
 	return v.text != "" && v.text[0] != '{' && v.text[0] != '[' && v.text[0] != 'n'
 }
 
+// kind says what a value that is no scalar is.
+func (v Value) kind() string {
+	switch v.text[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	default:
+		return "null"
+	}
+}
+
 // String gives the JSON text, empty for the zero Value.
 func (v Value) String() string { return v.text }
 

@@ -40,13 +40,17 @@ func WriteText(w io.Writer, file string, text []byte, diagnostics Diagnostics) e
 const indent = "    "
 
 func countMore(rest Diagnostics) string {
+	atLeast := ""
+	if last := len(rest) - 1; rest[last].Code == CodeTooMany {
+		atLeast, rest = "at least ", rest[:last]
+	}
 	failures := 0
 	for _, d := range rest {
 		if d.Severity == Error {
 			failures++
 		}
 	}
-	return fmt.Sprintf("%d more (%s, %s)", len(rest), count(failures, "error"), count(len(rest)-failures, "warning"))
+	return fmt.Sprintf("%s%d more (%s, %s)", atLeast, len(rest), count(failures, "error"), count(len(rest)-failures, "warning"))
 }
 
 func count(number int, noun string) string {

@@ -134,32 +134,16 @@ func (l *Local) decide(e *log, together []*pending) {
 	}
 	finalisation, outcomes := enactment.Judge(e.state, attempts...)
 	now := time.Now()
-	l.record(e.key, attempts, outcomes, finalisation, now)
+	if l.recorder != nil {
+		for record := range l.rules.Records(e.key, finalisation, attempts, outcomes, now) {
+			l.recorder(record)
+		}
+	}
 	if len(finalisation.Instances) > 0 {
 		l.append(e, entry{finalisation, now})
 	}
 	l.answers.settle(together, outcomes)
 	l.release(e, len(together))
-}
-
-// record tells the recorder what was decided.
-func (l *Local) record(
-	key enactment.Key, attempts []enactment.Attempt, outcomes []enactment.Outcome, f enactment.Finalisation, at time.Time,
-) {
-	if l.recorder == nil {
-		return
-	}
-	for _, instance := range f.Instances {
-		l.recorder(l.rules.HappenedRecord(key, f.Sequence, instance, at))
-	}
-	for i, outcome := range outcomes {
-		if outcome.Rejection != nil {
-			l.recorder(l.rules.RefusedRecord(key, outcome.Sequence, attempts[i], outcome.Rejection, at))
-		}
-	}
-	if f.Completed {
-		l.recorder(l.rules.CompletedRecord(key, f.Sequence, at))
-	}
 }
 
 // append adds to the log and tells the groups of those who see it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,25 @@ import (
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain also runs servers in processes of their own: see runChild.
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childVariable); text != "" {
+		if err := runChild(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func compile(text string) (*enactment.Rules, error) {
+	protocol, diagnostics := langshaw.Parse([]byte(text))
+	if diagnostics.HasErrors() {
+		return nil, diagnostics
+	}
+	return enactment.Compile(protocol)
+}
 
 // purchase has what the tests need: a price that both may set, the seller with more authority; a pair that exclude each
 // other; a nogo between two roles; a value that one role does not see; and a role that is told of completion alone.

@@ -96,6 +96,9 @@ func NewLocal(rules *enactment.Rules, options ...Option) *Local {
 	return l
 }
 
+// Rules are those that it judges by.
+func (l *Local) Rules() *enactment.Rules { return l.rules }
+
 // Close ends the executor: attempts that wait for a window, and feeds that wait for something to receive, return
 // [adapter.ErrClosed], and windows that are open are never decided. It returns when no goroutine of the executor is
 // left. What happened can still be read. Closing again does nothing.

@@ -43,7 +43,8 @@ type OutboundOptions struct {
 	Logger *slog.Logger
 	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks.
 	Profile string
-	// Currency is the one to buy in, an ISO 4217 code; by default USD.
+	// Currency is the one to buy in, an ISO 4217 code; a checkout in another is refused. If it is empty, shops are
+	// asked for USD, and what they sell in is taken.
 	Currency string
 	// Mapping is the text of a mapping to use instead of the one that ships with the engine, and MappingName its name
 	// in errors.
@@ -96,11 +97,16 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 		}
 		caller = bridge.NewHTTPCaller(client, options.Timeout, options.MaxResponse)
 	}
+	var required any
+	if options.Currency != "" {
+		required = options.Currency
+	}
 	o.bridge, err = bridge.New(rules, exec, mapping, bridge.Options{
 		BaseURL: business.Endpoint,
 		Settings: map[string]any{
-			"profile":  profile,
-			"currency": cmp.Or(options.Currency, "USD"),
+			"profile":           profile,
+			"currency":          cmp.Or(options.Currency, "USD"),
+			"required_currency": required,
 		},
 		Journal: options.Journal, Caller: caller, Patience: options.Patience,
 		Audit: options.Audit, OnUnknown: options.OnUnknown, OnDiverged: options.OnDiverged,
@@ -112,10 +118,10 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	return o, nil
 }
 
-// Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, and instrument,
-// which makes payment_data of a payment.
+// Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, instrument, which
+// makes payment_data of a payment, and contents, which compares what a checkout contains with what was asked for.
 func Hooks(choices Choices) map[string]bridge.Hook {
-	return map[string]bridge.Hook{"fulfillment": choices.arrange, "instrument": instrument}
+	return map[string]bridge.Hook{"fulfillment": choices.arrange, "instrument": instrument, "contents": contents}
 }
 
 // idleTimeout is shorter than the 5 s after which both public sample shops close a connection: one that is closed while

@@ -2,6 +2,7 @@ package ucp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,17 +67,42 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("ucp: the shop speaks UCP %q, not %s", e.Version, Release)
 }
 
+// ErrUnsafeEndpoint says that a shop on https has its checkouts on http, where anybody could read the payment.
+var ErrUnsafeEndpoint = errors.New("ucp: the shop is on https, but its checkouts are not")
+
 // ErrNoREST says that a shop has no checkouts over REST.
 var ErrNoREST = errors.New("ucp: the shop offers no " + shoppingService + " checkouts over REST")
 
+// Elsewhere gives the host, with its port, where the shop's checkouts are if that is not the one that the shop was looked
+// for at, so that a person can be told whom the payment goes to; empty if it is the same.
+func (b *Business) Elsewhere() string {
+	at, err := url.Parse(b.URL)
+	to, err2 := url.Parse(b.Endpoint)
+	if err != nil || err2 != nil || hostOf(at) == hostOf(to) {
+		return ""
+	}
+	return to.Host
+}
+
+// hostOf is the host of a URL with the port, also where that is the scheme's own.
+func hostOf(u *url.URL) string {
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	return strings.ToLower(u.Hostname()) + ":" + port
+}
+
 // Discover reads what a shop says of itself at /.well-known/ucp below the URL. It blocks until the document is there,
-// at most 30 seconds; redirects are not followed. Fields that it does not know and nulls are fine. A nil client is
-// http.DefaultClient. The error is a [*VersionError] if the shop speaks another release, and [ErrNoREST] if it has no
-// checkout over REST.
+// at most 30 seconds; redirects are not followed, so that nobody leads from https to http. Fields that it does not know
+// and nulls are fine. A nil client is http.DefaultClient. The URL may have neither a query nor a fragment. The endpoint
+// may be on another host, see [Business.Elsewhere], but not on http if the URL is https, and has no credentials, query or
+// fragment. The error is a [*VersionError] if the shop speaks another release, [ErrNoREST] if it has no checkout over
+// REST, and [ErrUnsafeEndpoint] if that is on http.
 func Discover(ctx context.Context, client *http.Client, businessURL string) (*Business, error) {
 	base, err := url.Parse(businessURL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("ucp: %q is no http or https URL of a shop", businessURL)
+	}
+	if strings.ContainsAny(businessURL, "?#") {
+		return nil, fmt.Errorf("ucp: %q has a query or a fragment, which the URL of a shop has not", businessURL)
 	}
 	text, err := fetchProfile(ctx, client, strings.TrimRight(businessURL, "/")+discoveryPath)
 	if err != nil {
@@ -158,6 +184,12 @@ func readProfile(businessURL string, base *url.URL, text []byte) (*Business, err
 	endpoint, err := base.Parse(rest.Endpoint)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
 		return nil, fmt.Errorf("ucp: discover: the endpoint %q is no http or https URL", rest.Endpoint)
+	}
+	switch {
+	case base.Scheme == "https" && endpoint.Scheme != "https":
+		return nil, fmt.Errorf("%w: %s", ErrUnsafeEndpoint, endpoint.Redacted())
+	case endpoint.User != nil || endpoint.ForceQuery || endpoint.RawQuery != "" || strings.Contains(rest.Endpoint, "#"):
+		return nil, fmt.Errorf("ucp: discover: the endpoint %s has credentials, a query or a fragment", endpoint.Redacted())
 	}
 	b := &Business{
 		URL: businessURL, Version: p.UCP.Version,

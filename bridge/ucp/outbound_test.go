@@ -82,7 +82,7 @@ func TestOutboundSendsNoUpdateThatIsNotNeeded(t *testing.T) {
 		}
 		return func(w http.ResponseWriter, _ *http.Request) {
 			write(w, 201, doc{
-				"id": "chk_9", "status": "ready_for_complete", "line_items": []any{}, "currency": "EUR", "totals": []any{},
+				"id": "chk_9", "status": "ready_for_complete", "line_items": items("pot_ceramic"), "currency": "EUR", "totals": []any{},
 				"fulfillment": doc{"methods": []any{doc{
 					"id": "m", "type": "shipping", "selected_destination_id": "d", "destinations": []any{doc{"id": "d"}},
 					"groups": []any{doc{"id": "g", "selected_option_id": "o", "options": []any{doc{"id": "o", "title": "O", "total": 1}}}},

@@ -75,22 +75,43 @@ func (c *checkCommand) Run(s *streams) error {
 	return result
 }
 
+// mostBytes bounds what is read as one protocol: far more than any has, and little enough to hold.
+const mostBytes = 64 << 20
+
+var errTooLarge = errors.New("no protocol is that large")
+
 // readProtocol gives the text of a file and the name to call it by. Standard input can be read once.
 func readProtocol(s *streams, file string) (name string, text []byte, err error) {
 	if file == standardInput {
 		if s.in == nil {
 			return "", nil, errors.New("standard input can be read once only")
 		}
-		text, err = io.ReadAll(s.in)
+		text, err = readBounded(s.in)
 		s.in = nil
 		if err != nil {
 			err = fmt.Errorf("cannot read standard input: %w", err)
 		}
 		return stdinName, text, err
 	}
-	text, err = os.ReadFile(file)
+	opened, err := os.Open(file)
 	if err != nil {
+		return file, nil, fmt.Errorf("cannot read the file: %w", err)
+	}
+	defer opened.Close()
+	text, err = readBounded(opened)
+	switch {
+	case errors.Is(err, errTooLarge):
+		err = fmt.Errorf("cannot read the file %s: %w", file, err)
+	case err != nil:
 		err = fmt.Errorf("cannot read the file: %w", err)
 	}
 	return file, text, err
+}
+
+func readBounded(from io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, mostBytes+1))
+	if err == nil && len(text) > mostBytes {
+		return nil, fmt.Errorf("%w: there are more than %d MiB", errTooLarge, mostBytes>>20)
+	}
+	return text, err
 }

@@ -23,13 +23,19 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 type commandLine struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 
-	Check  checkCommand  `cmd:"" help:"Report what is wrong with protocols."`
-	Verify verifyCommand `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
-	Fmt    fmtCommand    `cmd:"" help:"Write protocols in their canonical layout."`
-	Graph  graphCommand  `cmd:"" help:"Draw a protocol, or one way to enact it."`
-	LSP    lspCommand    `cmd:"" name:"lsp" help:"Serve an editor: diagnostics, hover, completion, rename and more."`
-	Demo   demoCommand   `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
-	Buy    buyCommand    `cmd:"" help:"Buy at a remote UCP shop."`
+	Check    checkCommand    `cmd:"" help:"Report what is wrong with protocols."`
+	Verify   verifyCommand   `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
+	Explain  explainCommand  `cmd:"" help:"Say in sentences what a protocol means."`
+	Fmt      fmtCommand      `cmd:"" help:"Write protocols in their canonical layout."`
+	Graph    graphCommand    `cmd:"" help:"Draw a protocol, or one way to enact it."`
+	LSP      lspCommand      `cmd:"" name:"lsp" help:"Serve an editor: diagnostics, hover, completion, rename and more."`
+	Simulate simulateCommand `cmd:"" help:"Enact a protocol at random."`
+	Play     playCommand     `cmd:"" help:"Sit at the table: enact a protocol by hand."`
+	Demo     demoCommand     `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
+	Buy      buyCommand      `cmd:"" help:"Buy at a remote UCP shop."`
+	Acc      accCommand      `cmd:"" help:"Review agent capability contracts, and show what they mean."`
+
+	systemCommands
 }
 
 // streams are where a command reads and writes. Answers go to out, everything else to err.
@@ -73,7 +79,7 @@ func run(arguments []string, in io.Reader, out, err io.Writer) (code int) {
 		&commandLine{},
 		kong.Name("strabo"),
 		kong.Description("A declarative protocol engine for the Langshaw language."),
-		kong.Vars{"version": "strabo " + version()},
+		kong.Vars{"version": "strabo " + version(), "openHelp": openHelp},
 		kong.Writers(out, err),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.Help(printHelp),

@@ -66,3 +66,18 @@ func TestCommandPanicsAreNotHidden(t *testing.T) {
 		run([]string{"check", "-"}, strings.NewReader("x"), out, out)
 	})
 }
+
+// endless is input that never ends.
+type endless struct{}
+
+func (endless) Read(into []byte) (int, error) {
+	clear(into)
+	return len(into), nil
+}
+
+func TestInputWithoutEndIsRefused(t *testing.T) {
+	var out, failures bytes.Buffer
+	require.Equal(t, exitWrongUse, run([]string{"check", "-"}, endless{}, &out, &failures))
+	require.Equal(t, "strabo: cannot read standard input: no protocol is that large: there are more than 64 MiB\n", failures.String())
+	require.Empty(t, out.String())
+}

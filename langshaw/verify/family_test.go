@@ -2,6 +2,8 @@ package verify_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -115,5 +117,24 @@ func BenchmarkFamilies(b *testing.B) {
 				verify.Verify(b.Context(), p, verify.Options{})
 			}
 		})
+	}
+}
+
+// BenchmarkPublic verifies the public samples, all together.
+func BenchmarkPublic(b *testing.B) {
+	files, err := filepath.Glob(filepath.Join(corpus(b), "langshaw", "public", "*.lsh"))
+	require.NoError(b, err)
+	var protocols []*langshaw.Protocol
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(b, err)
+		p, _ := langshaw.Parse(text)
+		protocols = append(protocols, p)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, p := range protocols {
+			verify.Verify(b.Context(), p, verify.Options{})
+		}
 	}
 }

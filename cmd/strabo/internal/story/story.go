@@ -16,6 +16,11 @@ import (
 
 // Story is what happened so far. The zero value is an empty one. It is safe for concurrent use.
 type Story struct {
+	// Timeless leaves the times out of the timeline, where they mean nothing. Always names attributes that are told each
+	// time, such as keys outside the root key. Neither may be changed after first use.
+	Timeless bool
+	Always   []string
+
 	mu     sync.Mutex
 	events []event
 }

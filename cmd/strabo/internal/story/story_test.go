@@ -58,13 +58,21 @@ func TestWriteText(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, told().WriteText(&text))
 	require.Empty(t, cmp.Diff(strings.TrimPrefix(`
-    0 ms  platform  Platform         [c1]  Create  buyer="ada`+"\ufffd"+`"  line_items=2 x lamp
+    0 ms  platform  Platform  [c1]  Create  buyer="ada`+"\ufffd"+`"  line_items=2 x lamp
     2 ms     HTTP   POST /checkout-sessions  no answer: connection `+"\ufffd"+`[31mreset
    10 ms     HTTP   POST /checkout-sessions?x=1  201
-   11 ms  shop      lamps            [9f72326a~.1]  Created  long="`+strings.Repeat("x", 55)+`...  payment=(secret)  totals=(total 5)
-   20 ms  platform  Platform         [c1]  Cancel refused, blocked: no
-   21 ms  platform                   [c1]  complete
+   11 ms  shop      lamps     [9f72326a~.1]  Created  long="`+strings.Repeat("x", 55)+`...  payment=(secret)  totals=(total 5)
+   20 ms  platform  Platform  [c1]  Cancel refused, blocked: no
+   21 ms  platform            [c1]  complete
 `, "\n"), text.String()))
+
+	text.Reset()
+	alone := new(story.Story)
+	for _, r := range told().Records("shop") {
+		alone.Recorder("")(r)
+	}
+	require.NoError(t, alone.WriteText(&text))
+	require.True(t, strings.HasPrefix(text.String(), "    0 ms  lamps  [9f72326a~.1]  Created  "), text.String())
 
 	text.Reset()
 	require.NoError(t, new(story.Story).WriteText(&text))

@@ -12,6 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -21,10 +23,12 @@ const widest = 56
 // identifier matches a UUID, of which a timeline shows the beginning.
 var identifier = regexp.MustCompile(`([0-9a-f]{8})-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}`)
 
-// WriteText writes the story as a timeline, one event a line: milliseconds since it began, which side's engine decided,
-// who did what in which enactment, and what was bound by it that was not said before. Calls stand between the sides.
+// WriteText writes the story as a timeline, one event a line: milliseconds since it began, which side's engine decided
+// (where sides have names), who did what in which enactment, and what was bound by it that was not said before. Calls
+// stand between the sides.
 func (s *Story) WriteText(w io.Writer) error {
 	events := s.sorted()
+	columns := columnsOf(events)
 	known := make(map[string]bool)
 	for _, e := range events {
 		line := ""
@@ -32,16 +36,52 @@ func (s *Story) WriteText(w io.Writer) error {
 		case e.call != nil:
 			line = callText(e)
 		case e.record.Kind == enactment.Completed:
-			line = fmt.Sprintf("%-9s %-15s  %s  complete", e.side, "", keyText(e.record.Enactment))
+			line = columns.begin(e) + "complete"
 		default:
-			line = recordText(e, known)
+			line = s.recordText(e, columns, known)
 		}
 		line = identifier.ReplaceAllString(line, "$1~")
-		if _, err := fmt.Fprintf(w, "%5d ms  %s\n", e.at.Sub(events[0].at)/time.Millisecond, line); err != nil {
+		if !s.Timeless {
+			line = fmt.Sprintf("%5d ms  %s", e.at.Sub(events[0].at)/time.Millisecond, line)
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return fmt.Errorf("cannot print the story: %w", err)
 		}
 	}
 	return nil
+}
+
+// columns are how wide the names of sides and of who acts are in a timeline.
+type columns struct{ side, who int }
+
+func columnsOf(events []event) columns {
+	var c columns
+	for _, e := range events {
+		c.side = max(c.side, runewidth.StringWidth(e.side))
+		c.who = max(c.who, runewidth.StringWidth(who(e)))
+	}
+	return c
+}
+
+// begin writes a line up to what happened. There is no column for sides where none has a name.
+func (c columns) begin(e event) string {
+	text := ""
+	if c.side > 0 {
+		text = runewidth.FillRight(e.side, c.side) + "  "
+	}
+	return text + runewidth.FillRight(who(e), c.who) + "  " + keyText(e.record.Enactment) + "  "
+}
+
+// who says who acts: the party, or the role where no party is known.
+func who(e event) string {
+	switch {
+	case e.record == nil:
+		return ""
+	case e.record.Party != "":
+		return Printable(e.record.Party)
+	default:
+		return Printable(e.record.Role)
+	}
 }
 
 func callText(e event) string {
@@ -56,13 +96,9 @@ func callText(e event) string {
 	return fmt.Sprintf("   HTTP   %s %s  %s", e.call.Method, path, came)
 }
 
-func recordText(e event, known map[string]bool) string {
+func (s *Story) recordText(e event, columns columns, known map[string]bool) string {
 	r := e.record
-	who := r.Role
-	if r.Party != "" {
-		who = r.Party
-	}
-	text := fmt.Sprintf("%-9s %-15s  %s  %s", e.side, who, keyText(r.Enactment), r.Action)
+	text := columns.begin(e) + Printable(r.Action)
 	if r.Kind == enactment.Refused {
 		return text + " refused, " + Printable(r.Reason.Error())
 	}
@@ -73,12 +109,12 @@ func recordText(e event, known map[string]bool) string {
 		if !shown {
 			said = e.side + " " + name + " of " + string(r.Enactment)
 		}
-		if _, isKey := keys[name]; isKey || known[said] || shown && value.String() == "null" {
+		if _, isKey := keys[name]; isKey || known[said] && !slices.Contains(s.Always, name) || shown && value.String() == "null" {
 			continue
 		}
 		known[said] = true
 		if shown {
-			text += "  " + name + "=" + valueText(value)
+			text += "  " + name + "=" + Value(value)
 		} else {
 			text += "  " + name + "=(secret)"
 		}
@@ -90,14 +126,14 @@ func recordText(e event, known map[string]bool) string {
 func keyText(key enactment.Key) string {
 	var values []string
 	for _, value := range key.Values() {
-		values = append(values, valueText(value))
+		values = append(values, Value(value))
 	}
 	slices.Sort(values)
 	return strings.ReplaceAll("["+strings.Join(values, " ")+"]", `"`, "")
 }
 
-// valueText writes a value for a person: goods and bills in words, everything else as JSON, shortened.
-func valueText(value enactment.Value) string {
+// Value writes a value for a person: goods and bills in words, everything else as JSON, shortened.
+func Value(value enactment.Value) string {
 	var goods []struct {
 		Item     struct{ ID string }
 		Quantity int64

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver"
+)
+
+type enactmentsCommand struct {
+	Ls     enactmentsLs     `cmd:"" help:"List enactments and how they stand."`
+	Show   enactmentsShow   `cmd:"" help:"Show what happened in one, and what each role may do."`
+	Watch  enactmentsWatch  `cmd:"" help:"Print what happens, as it happens."`
+	Export enactmentsExport `cmd:"" help:"Print every record, secrets hidden."`
+	Verify enactmentsVerify `cmd:"" help:"Judge logs again, finalisation by finalisation."`
+}
+
+type enactmentsLs struct {
+	systemFlags
+	Protocol string `arg:"" help:"Protocol by name or file."`
+	Open     bool   `help:"Only those that are not complete."`
+	JSON     bool   `name:"json" help:"Print one JSON object for each, on a line."`
+}
+
+func (enactmentsLs) examples() string {
+	return `  strabo enactments ls purchase --nats nats://127.0.0.1:4222
+  strabo enactments ls purchase --store ./data --open
+`
+}
+
+// Run lists enactments in the order in which they began.
+func (c *enactmentsLs) Run(ctx context.Context, s *streams) error {
+	archive, _, done, err := c.archive(ctx, c.Protocol)
+	if err != nil {
+		return err
+	}
+	defer done()
+	all, err := archive.Enactments(ctx)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	encoder := json.NewEncoder(s.out)
+	for _, e := range all {
+		if c.Open && e.Complete {
+			continue
+		}
+		if c.JSON {
+			if err := encoder.Encode(e); err != nil {
+				return err
+			}
+			continue
+		}
+		state := "open"
+		if e.Complete {
+			state = "complete"
+		}
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", e.Enactment, e.Sequence, state, strings.Join(e.Last, " "), stamp(e.Latest))
+	}
+	return table.Flush()
+}
+
+func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+type enactmentsShow struct {
+	systemFlags
+	Protocol string `arg:"" help:"Protocol by name or file."`
+	Key      string `arg:"" help:"Root key of the enactment as JSON, such as '{\"ID\":\"1\"}'."`
+	JSON     bool   `name:"json" help:"Print one JSON object."`
+}
+
+func (enactmentsShow) examples() string {
+	return `  strabo enactments show purchase '{"ID":"1"}' --store ./data
+`
+}
+
+// shown is what show prints with --json.
+type shown struct {
+	Enactment enactment.Key         `json:"enactment"`
+	Sequence  uint64                `json:"sequence"`
+	Complete  bool                  `json:"complete"`
+	Timeline  []enactment.Record    `json:"timeline"`
+	Enabled   map[string][]possible `json:"enabled"`
+}
+
+// possible is an action that a role may do, and what it would have to bind.
+type possible struct {
+	Action string   `json:"action"`
+	Open   []string `json:"open,omitempty"`
+}
+
+// Run shows one enactment.
+func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
+	key, err := parseKey(c.Key)
+	if err != nil {
+		return err
+	}
+	archive, rules, done, err := c.archive(ctx, c.Protocol)
+	if err != nil {
+		return err
+	}
+	defer done()
+	state, err := archive.State(ctx, key)
+	if err != nil {
+		return err
+	}
+	if state.Empty() {
+		fmt.Fprintf(s.err, "strabo: nothing has happened in %s\n", key)
+		return errNo
+	}
+	answer := shown{Enactment: key, Sequence: state.Sequence(), Complete: state.Complete(), Enabled: map[string][]possible{}}
+	if err := archive.Records(ctx, key, func(r enactment.Record) bool {
+		answer.Timeline = append(answer.Timeline, r)
+		return true
+	}); err != nil {
+		return err
+	}
+	for role := range rules.Protocol().Roles() {
+		for f := range state.Enabled(role) {
+			p := possible{Action: f.Action}
+			for _, open := range f.Open {
+				p.Open = append(p.Open, open.Attribute)
+			}
+			answer.Enabled[role] = append(answer.Enabled[role], p)
+		}
+	}
+	if c.JSON {
+		return json.NewEncoder(s.out).Encode(answer)
+	}
+	for _, r := range answer.Timeline {
+		fmt.Fprintln(s.out, line(r))
+	}
+	for role := range rules.Protocol().Roles() {
+		for _, p := range answer.Enabled[role] {
+			fmt.Fprintf(s.out, "%s may %s", role, p.Action)
+			if len(p.Open) > 0 {
+				fmt.Fprintf(s.out, ", binding %s", strings.Join(p.Open, ", "))
+			}
+			fmt.Fprintln(s.out)
+		}
+	}
+	return nil
+}
+
+func parseKey(text string) (enactment.Key, error) {
+	var key enactment.Key
+	if err := key.UnmarshalJSON([]byte(text)); err != nil || key == "" {
+		return "", fmt.Errorf("%s is no root key: it should be a JSON object, such as {\"ID\":\"1\"}", text)
+	}
+	return key, nil
+}
+
+// line is a record for a person.
+func line(r enactment.Record) string {
+	text := fmt.Sprintf("%s %s %d", stamp(r.At), r.Enactment, r.Sequence)
+	switch r.Kind {
+	case enactment.Completed:
+		return text + " complete"
+	case enactment.Refused:
+		text += fmt.Sprintf(" %s refused %s (%s)", enactment.Identity{Role: r.Role, Party: r.Party}, r.Action, r.Reason)
+	default:
+		text += fmt.Sprintf(" %s %s", enactment.Identity{Role: r.Role, Party: r.Party}, r.Action)
+	}
+	names := make([]string, 0, len(r.Values))
+	for name := range r.Values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		text += fmt.Sprintf(" %s=%s", name, r.Values[name])
+	}
+	for _, name := range r.Hidden {
+		text += fmt.Sprintf(" %s=…", name)
+	}
+	return text
+}
+
+type enactmentsWatch struct {
+	systemFlags
+	Protocol string `arg:"" help:"Protocol by name or file."`
+	Key      string `arg:"" optional:"" help:"Root key of one enactment as JSON; else all."`
+	JSON     bool   `name:"json" help:"Print records, one JSON object a line."`
+}
+
+func (enactmentsWatch) examples() string {
+	return `  strabo enactments watch purchase --nats nats://127.0.0.1:4222
+`
+}
+
+// Run prints what happened and what happens until it is interrupted.
+func (c *enactmentsWatch) Run(ctx context.Context, s *streams) error {
+	archive, key, done, err := c.one(ctx, c.Protocol, c.Key)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var failure error
+	err = archive.Watch(ctx, key, printer(s, c.JSON, &failure))
+	if failure != nil {
+		return failure
+	}
+	return err
+}
+
+// one opens the log, and reads the key of an enactment if there is one.
+func (f *systemFlags) one(ctx context.Context, protocol, text string) (*syncserver.Archive, enactment.Key, func(), error) {
+	var key enactment.Key
+	if text != "" {
+		var err error
+		if key, err = parseKey(text); err != nil {
+			return nil, "", nil, err
+		}
+	}
+	archive, _, done, err := f.archive(ctx, protocol)
+	return archive, key, done, err
+}
+
+func printer(s *streams, asJSON bool, failure *error) func(enactment.Record) bool {
+	encoder := json.NewEncoder(s.out)
+	return func(r enactment.Record) bool {
+		if asJSON {
+			*failure = encoder.Encode(r)
+		} else {
+			_, *failure = fmt.Fprintln(s.out, line(r))
+		}
+		return *failure == nil
+	}
+}
+
+type enactmentsExport struct {
+	systemFlags
+	Protocol string `arg:"" help:"Protocol by name or file."`
+	Key      string `arg:"" optional:"" help:"Root key of one enactment as JSON; else all."`
+}
+
+func (enactmentsExport) examples() string {
+	return `  strabo enactments export purchase --store ./data > log.jsonl
+`
+}
+
+// Run prints records, one JSON object a line.
+func (c *enactmentsExport) Run(ctx context.Context, s *streams) error {
+	archive, key, done, err := c.one(ctx, c.Protocol, c.Key)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var failure error
+	if err := archive.Records(ctx, key, printer(s, true, &failure)); err != nil {
+		return err
+	}
+	return failure
+}
+
+type enactmentsVerify struct {
+	systemFlags
+	Protocol string `arg:"" help:"Protocol by name or file."`
+	Key      string `arg:"" optional:"" help:"Root key of one enactment as JSON; else all."`
+	JSON     bool   `name:"json" help:"Print the answer as JSON."`
+}
+
+// Help is shown by strabo enactments verify --help.
+func (enactmentsVerify) Help() string {
+	return `Judges what the log holds again: each finalisation must be one that would be accepted, all of it together. Prints ` +
+		`what is not so.
+
+Exit status: 0 if all of it is, 1 if not, 2 if the log could not be read.`
+}
+
+func (enactmentsVerify) examples() string {
+	return `  strabo enactments verify purchase --store ./data
+`
+}
+
+// Run judges again.
+func (c *enactmentsVerify) Run(ctx context.Context, s *streams) error {
+	archive, key, done, err := c.one(ctx, c.Protocol, c.Key)
+	if err != nil {
+		return err
+	}
+	defer done()
+	faults := []syncserver.Fault{}
+	judged, err := archive.Verify(ctx, key, func(f syncserver.Fault) { faults = append(faults, f) })
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = json.NewEncoder(s.out).Encode(struct {
+			Judged int                `json:"judged"`
+			Faults []syncserver.Fault `json:"faults"`
+		}{judged, faults})
+	} else {
+		for _, f := range faults {
+			_, err = fmt.Fprintf(s.out, "%s %d: %s\n", f.Enactment, f.Sequence, f.Detail)
+		}
+	}
+	if err == nil && len(faults) > 0 {
+		err = errNo
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/langshaw"
+	"github.com/strabo-engine/strabo/protocols"
+)
+
+// openHelp says of the argument of commands that enact a protocol what it may be.
+const openHelp = "A protocol file, - for standard input, or the name of a protocol that ships with strabo."
+
+// The suffixes of protocol files and their companions.
+const (
+	protocolSuffix  = ".lsh"
+	companionSuffix = ".yaml"
+)
+
+// openRules reads a protocol that is to be enacted, with its companion if one lies beside it. A file comes before a
+// protocol that ships under the same name. A protocol with errors cannot be enacted: they are reported, and the error
+// is errNo.
+func openRules(s *streams, file string) (*enactment.Rules, error) {
+	if info, err := os.Stat(file); (err != nil || info.IsDir()) && slices.Contains(protocols.Names(), file) {
+		return protocols.Load(file)
+	}
+	name, text, err := readProtocol(s, file)
+	if err != nil {
+		return nil, withShipped(file, err)
+	}
+	protocol, diagnostics := langshaw.Parse(text)
+	if diagnostics.HasErrors() {
+		if err := langshaw.WriteText(s.err, name, text, diagnostics); err != nil {
+			return nil, fmt.Errorf("cannot print the answer: %w", err)
+		}
+		return nil, errNo
+	}
+	options, err := companionOptions(file, protocol)
+	if err != nil {
+		return nil, err
+	}
+	return enactment.Compile(protocol, options...)
+}
+
+// withShipped says, where no file was found and a bare name was given, which protocols there are.
+func withShipped(file string, failure error) error {
+	if !errors.Is(failure, fs.ErrNotExist) || strings.ContainsAny(file, `/\.`) {
+		return failure
+	}
+	if _, err := protocols.Source(file); err != nil {
+		return fmt.Errorf("%w; and %w", failure, err)
+	}
+	return failure
+}
+
+// companionOptions gives what NAME.yaml says about NAME.lsh; nothing if it is not there.
+func companionOptions(file string, protocol *langshaw.Protocol) ([]enactment.Option, error) {
+	base, ok := strings.CutSuffix(file, protocolSuffix)
+	if !ok {
+		return nil, nil
+	}
+	text, err := os.ReadFile(base + companionSuffix)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot read the companion: %w", err)
+	}
+	companion, err := protocols.ParseCompanion(text, protocol)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", base+companionSuffix, err)
+	}
+	return companion.Options(), nil
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver"
+	"github.com/strabo-engine/strabo/syncserver/natsconfig"
+)
+
+type serveCommand struct {
+	partyFlags
+	storeFlags
+	Protocols  []string      `arg:"" name:"protocol" help:"Protocols by name or file; NAME=PROTOCOL serves one under a system name of your own."`
+	Listen     string        `placeholder:"ADDR" help:"Address for agents, where NATS runs inside, such as 127.0.0.1:4222."`
+	Finalize   string        `enum:"immediate,batch" default:"immediate" help:"How attempts are finalised: ${enum}."`
+	Window     time.Duration `default:"20ms" help:"How long attempts of one enactment wait for each other in batch finalisation."`
+	WindowSize int           `default:"0" help:"How many attempts close a window at once; 0 for no such number."`
+	Durability string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
+	Replicas   int           `default:"1" help:"How many servers of a NATS cluster keep each stream."`
+	Retention  time.Duration `name:"refusal-retention" default:"24h" help:"How long refusals are kept; later copies are expired."`
+	Lease      time.Duration `default:"10s" help:"How long a silent agent keeps its enactments."`
+	Cache      int           `default:"262144" help:"How many instances to keep in memory of enactments that nobody uses."`
+	MaxAttempt int           `default:"262144" help:"How many bytes an attempt may have."`
+	Accounts   bool          `help:"Give each identity an account of its own in the NATS inside; keys are written to DIR/accounts of --store."`
+	HTTP       string        `name:"http" placeholder:"ADDR" help:"Address for /healthz, /readyz and /metrics."`
+}
+
+// Help is shown by strabo serve --help.
+func (serveCommand) Help() string {
+	return `Coordinates the agents of each protocol given until it is told to stop (SIGTERM or interrupt); then it decides ` +
+		`what it has taken in, hands its agents to other servers, and ends. Any number of servers may serve one system on ` +
+		`one NATS (--nats). Without --nats a NATS runs inside: in memory, or with its files in --store.
+
+On standard output it prints one line of JSON when it serves: where it listens. Logs go to standard error.
+
+Exit status: 0 when it was stopped, 2 when it could not serve.`
+}
+
+func (serveCommand) examples() string {
+	return `  strabo serve purchase --listen 127.0.0.1:4222 --store ./data
+  strabo serve simple-ucp --nats nats://nats.example:4222 --creds engine.creds --replicas 3
+  strabo serve purchase --finalize batch --window 5ms --listen 127.0.0.1:0
+  strabo serve old=purchase-1.lsh new=purchase-2.lsh --store ./data --http 127.0.0.1:8080
+`
+}
+
+// served is one system.
+type served struct {
+	name  string
+	rules *enactment.Rules
+}
+
+func (c *serveCommand) systems() ([]served, error) {
+	parties, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	var systems []served
+	for _, text := range c.Protocols {
+		name, protocol, named := strings.Cut(text, "=")
+		if !named {
+			name, protocol = "", text
+		}
+		rules, err := loadRules(protocol, parties...)
+		if err != nil {
+			return nil, err
+		}
+		if name == "" {
+			name = syncserver.SystemName(rules)
+		}
+		for _, other := range systems {
+			if other.name == name {
+				return nil, fmt.Errorf("two protocols for the system %s: name one of them, as in NAME=%s", name, protocol)
+			}
+		}
+		systems = append(systems, served{name, rules})
+	}
+	return systems, nil
+}
+
+// Run serves until the context ends, as it does when the process is told to stop.
+func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
+	log := slog.New(slog.NewJSONHandler(s.err, nil))
+	systems, err := c.systems()
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.NATS != "" && c.Listen != "":
+		return errors.New("--listen is for the NATS inside, and with --nats there is none")
+	case c.NATS != "" && c.Durability == "fsync":
+		return errors.New("--durability fsync is an option of the NATS server: with --nats set sync_interval: always there")
+	case c.Accounts && (c.NATS != "" || c.Store == "" || len(systems) > 1):
+		return errors.New("--accounts needs --store and one protocol; for a NATS of your own see strabo nats-config")
+	}
+	settings := natsSettings{listen: c.Listen, sync: c.Durability == "fsync"}
+	var options []nats.Option
+	if c.Accounts {
+		if settings.config, options, err = c.accounts(systems[0]); err != nil {
+			return err
+		}
+	}
+	store, err := c.open(settings, log, options...)
+	if err != nil {
+		return err
+	}
+	defer store.close()
+	var servers []*syncserver.Server
+	defer func() { err = errors.Join(err, drain(servers)) }()
+	starting, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for _, system := range systems {
+		server, err := syncserver.NewServer(starting, store.conn, system.rules, c.config(system, store.keys, log))
+		if err != nil {
+			return fmt.Errorf("%s: %w", system.name, err)
+		}
+		servers = append(servers, server)
+	}
+	told := struct {
+		NATS    string   `json:"nats,omitempty"`
+		HTTP    string   `json:"http,omitempty"`
+		Systems []string `json:"systems"`
+	}{NATS: c.NATS}
+	if store.server != nil {
+		told.NATS = store.server.URL()
+	}
+	for _, system := range systems {
+		told.Systems = append(told.Systems, system.name)
+	}
+	if c.HTTP != "" {
+		address, closing, err := serveHTTP(c.HTTP, servers)
+		if err != nil {
+			return err
+		}
+		defer closing()
+		told.HTTP = "http://" + address
+	}
+	if err := json.NewEncoder(s.out).Encode(told); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	log.Info("stopping")
+	return nil
+}
+
+func (c *serveCommand) config(system served, keys *syncserver.Keyring, log *slog.Logger) syncserver.ServerConfig {
+	config := syncserver.ServerConfig{
+		System: system.name, Replicas: c.Replicas, Memory: c.Durability == "none", Retention: c.Retention, Lease: c.Lease,
+		Cache: c.Cache, MaxAttempt: c.MaxAttempt, Keys: keys, Logger: log,
+	}
+	if c.Finalize == "batch" {
+		config.Window, config.WindowCount = c.Window, c.WindowSize
+	}
+	return config
+}
+
+// accounts makes accounts for the identities of a system and writes their keys where the files are. They are new each
+// time.
+func (c *serveCommand) accounts(system served) (string, []nats.Option, error) {
+	setup, err := natsconfig.New(system.name, identitiesOf(system.rules, c.Party)...)
+	if err != nil {
+		return "", nil, err
+	}
+	files, err := setup.PlainFiles()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := writeFiles(c.Store+"/accounts", files); err != nil {
+		return "", nil, err
+	}
+	engine, err := setup.Engine()
+	if err != nil {
+		return "", nil, err
+	}
+	text, err := setup.Plain()
+	return text, []nats.Option{engine}, err
+}
+
+// startTime is how long it may take until the streams are there.
+const startTime = 30 * time.Second
+
+// drainTime is how long a server may take to decide what it has taken in.
+const drainTime = 20 * time.Second
+
+func drain(servers []*syncserver.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	var failure error
+	for _, server := range servers {
+		failure = errors.Join(failure, server.Close(ctx))
+	}
+	return failure
+}
+
+// serveHTTP serves health, readiness and metrics.
+func serveHTTP(address string, servers []*syncserver.Server) (string, func(), error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return "", nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		for _, server := range servers {
+			if err := server.Ready(ctx); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+				return
+			}
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		for _, server := range servers {
+			if err := server.WriteMetrics(w); err != nil {
+				return
+			}
+		}
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener)
+	}()
+	return listener.Addr().String(), func() {
+		_ = server.Close()
+		<-done
+	}, nil
+}

@@ -1,0 +1,221 @@
+package syncserver_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver"
+	"github.com/strabo-engine/strabo/syncserver/embedded"
+	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
+)
+
+// cluster starts three NATS servers that know each other.
+func cluster(t *testing.T) []*embedded.Server {
+	t.Helper()
+	var nodes []*embedded.Server
+	var routes []string
+	for n := range 3 {
+		node := store(t, embedded.Options{
+			Name: fmt.Sprint("n", n), Listen: "127.0.0.1:0",
+			Cluster: &embedded.Cluster{Name: "test", Listen: "127.0.0.1:0", Routes: routes},
+		})
+		routes = append(routes, node.RouteURL())
+		nodes = append(nodes, node)
+	}
+	require.Eventually(t, func() bool { return nodes[0].Clustered() && nodes[1].Clustered() && nodes[2].Clustered() },
+		30*time.Second, 20*time.Millisecond)
+	return nodes
+}
+
+// TestClusterLosesItsLeader stops the leader of the log's stream in the middle of a storm.
+func TestClusterLosesItsLeader(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("three servers")
+	}
+	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 5 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			rules := Rules(t, Purchase)
+			nodes := cluster(t)
+			urls := nodes[0].URL() + "," + nodes[1].URL() + "," + nodes[2].URL()
+			dial := func() *nats.Conn {
+				conn, err := nats.Connect(urls, nats.MaxReconnects(-1), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(0, 0))
+				require.NoError(t, err)
+				t.Cleanup(conn.Close)
+				return conn
+			}
+			for range 2 {
+				ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+				defer cancel()
+				server, err := syncserver.NewServer(ctx, dial(), rules, syncserver.ServerConfig{Replicas: 3, Window: window, Logger: quiet()})
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, server.Close(context.Background())) })
+			}
+			var executors []adapter.Executor
+			for range 6 {
+				executors = append(executors, client(t, dial(), rules))
+			}
+			storm(t, executors, 15, func() {
+				for n := range 5 {
+					Accepted(t, executors[0], Attempt(Buyer, "RFQ", fmt.Sprint("warm", n), "item", "fig"))
+				}
+				for _, node := range nodes {
+					if node.LeadsStream("$G", "STRABO_purchase_LOG") {
+						node.Shutdown()
+						return
+					}
+				}
+				t.Error("nobody leads the log")
+			})
+		})
+	}
+}
+
+// TestManyEnactmentsChangeHands has one feed with more enactments than one answer of JetStream holds die without a word.
+func TestManyEnactmentsChangeHands(t *testing.T) {
+	t.Parallel()
+	const many = 1500
+	rules := Rules(t, Purchase)
+	s := store(t, embedded.Options{})
+	serve(t, s, rules, syncserver.ServerConfig{Lease: 2 * time.Second})
+	e := client(t, connect(t, s), rules)
+	var attempts sync.WaitGroup
+	for n := range many {
+		attempts.Go(func() { Accepted(t, e, Attempt(Buyer, "RFQ", fmt.Sprint(n), "item", "fig")) })
+	}
+	attempts.Wait()
+	dying := connect(t, s)
+	feed := Join(t, client(t, dying, rules), Seller)
+	for range many {
+		d, err := feed.Receive(t.Context())
+		require.NoError(t, err)
+		if d.Key == KeyOf("7") {
+			require.NoError(t, feed.Store(t.Context(), d.Key, 1))
+		}
+	}
+	dying.Close()
+	next := Join(t, e, Seller)
+	seen := make(map[enactment.Key]bool)
+	for range many {
+		d, err := next.Receive(t.Context())
+		require.NoError(t, err)
+		require.False(t, seen[d.Key])
+		seen[d.Key] = true
+		require.Equal(t, d.Key == KeyOf("7"), d.Handled)
+	}
+
+	// The one that died, if it still runs, has given everything up by then.
+	lost := make(map[enactment.Key]bool)
+	for range many {
+		d, err := feed.Receive(t.Context())
+		require.NoError(t, err)
+		require.True(t, d.Revoked)
+		lost[d.Key] = true
+	}
+	require.Len(t, lost, many)
+}
+
+// TestFeedsOutliveTheirServer stops the server that serves a feed; another goes on where it was.
+func TestFeedsOutliveTheirServer(t *testing.T) {
+	rules := Rules(t, Purchase)
+	s := store(t, embedded.Options{})
+	e := client(t, connect(t, s), rules)
+	var running *syncserver.Server
+	next := func() {
+		old := running
+		running = serve(t, s, rules, syncserver.ServerConfig{})
+		if old != nil {
+			require.NoError(t, old.Close(context.Background()))
+		}
+	}
+	next()
+	feed := Join(t, e, Seller)
+	for n := range 5 {
+		id := fmt.Sprint(n)
+		Accepted(t, e, Attempt(Buyer, "RFQ", id, "item", "fig"))
+		require.Equal(t, []string{id + " 1 RFQ"}, Receive(t, feed, 1))
+		next()
+		require.NoError(t, feed.Store(t.Context(), KeyOf(id), 1))
+		Accepted(t, e, Attempt(Seller, "Quote", id, "price", 5))
+		require.Equal(t, []string{id + " 2 Quote"}, Receive(t, feed, 1), "nothing twice, nothing lost")
+	}
+}
+
+// TestHostileRequests: what is malformed, huge or aimed elsewhere is refused, and goes into no log.
+func TestHostileRequests(t *testing.T) {
+	rules := Rules(t, Purchase)
+	s := store(t, embedded.Options{})
+	serve(t, s, rules, syncserver.ServerConfig{MaxAttempt: 2000})
+	conn := connect(t, s)
+	e := client(t, conn, rules)
+	Accepted(t, e, Attempt(Buyer, "RFQ", "1", "item", "fig"))
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	log, err := js.Stream(t.Context(), "STRABO_purchase_LOG")
+	require.NoError(t, err)
+	messages := func() uint64 {
+		info, err := log.Info(t.Context())
+		require.NoError(t, err)
+		return info.State.LastSeq
+	}
+	before := messages()
+	ask := func(subject, text string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		reply, err := conn.RequestWithContext(ctx, subject, []byte(text))
+		require.NoError(t, err, "%s %.50s", subject, text)
+		return string(reply.Data)
+	}
+	head := `{"hash":"` + rules.Hash() + `"`
+	for _, text := range []string{
+		"", "{", "[]", "null", "\x00\xff", `"x"`, `{"hash":1}`, head, head + `,"at":"yesterday"}`, head + `,"id":{}}`,
+		head + `,"values":{"ID":"1"},}`, head + `,"parties":[]}`,
+	} {
+		require.Contains(t, ask("strabo.purchase.attempt.Buyer.=", text), `"bad_request"`, "%q", text)
+		ask("strabo.purchase.observe.Buyer.=", text)
+	}
+	require.Contains(t, ask("strabo.purchase.attempt.Buyer.=", `{"hash":"other"}`), "protocol_mismatch")
+	require.Contains(t, ask("strabo.purchase.attempt.Buyer.=zz", head+"}"), "bad_request")
+	for _, text := range []string{
+		head + "}", head + `,"id":"a","action":"RFQ","values":[]}`, head + `,"id":"a","action":"RFQ","values":{"ID":"1","ID":"2"}}`,
+		head + `,"id":"a","action":"RFQ","values":{"ID":"\ud800","item":1}}`, head + `,"id":"a","action":"RFQ","values":{"ID":{}}}`,
+		head + `,"id":"a","action":"RFQ","values":` + fmt.Sprintf("%01500d", 0) + `}`,
+		head + `,"id":"a","action":"RFQ","values":{"ID":"1","item":"` + fmt.Sprintf("%03000d", 0) + `"}}`,
+	} {
+		answer := ask("strabo.purchase.attempt.Buyer.=", text)
+		require.Regexp(t, `malformed|unknown_action`, answer, "%.200s", text)
+	}
+	future := Attempt(Buyer, "RFQ", "2", "item", "fig")
+	future.At = time.Now().Add(time.Hour)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = e.Attempt(ctx, future)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "its time will come")
+	late := Attempt(Buyer, "RFQ", "3", "item", "fig")
+	late.At = time.Now().Add(-48 * time.Hour)
+	require.Equal(t, enactment.Expired, Refused(t, e, late))
+
+	// Without accounts nothing but the server itself keeps answers from being aimed at a log.
+	for _, reply := range []string{"strabo.purchase.log.x", "strabo.purchase.attempt.Seller.=", "$JS.API.STREAM.LIST"} {
+		require.NoError(t, conn.PublishRequest("strabo.purchase.attempt.Buyer.=", reply, []byte(head+"}")))
+	}
+	require.NoError(t, conn.Flush())
+	Accepted(t, e, Attempt(Buyer, "Urge", "1"))
+	require.Equal(t, before+2, messages(), "the late one and the urge")
+
+	other, err := syncserver.NewClient(conn, Rules(t, Notes), syncserver.ClientConfig{System: "purchase"})
+	require.NoError(t, err)
+	defer other.Close()
+	_, err = other.Attempt(t.Context(), enactment.Attempt{ID: "a", Identity: enactment.Identity{Role: "Buyer"}, Action: "RFQ"})
+	require.ErrorIs(t, err, syncserver.ErrProtocol)
+	require.ErrorIs(t, err, adapter.ErrClosed)
+}

@@ -1,0 +1,170 @@
+package syncserver_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/syncserver"
+	"github.com/strabo-engine/strabo/syncserver/embedded"
+	"github.com/strabo-engine/strabo/syncserver/internal/conformance"
+)
+
+// childConfig is what a child process is told by its environment.
+type childConfig struct {
+	Store  string        `json:"store"`
+	Listen string        `json:"listen"`
+	Window time.Duration `json:"window"`
+}
+
+const childVariable = "STRABO_TEST_CHILD"
+
+// runChild is a server in a process of its own: it prints where it listens, and serves until it is killed.
+func runChild(text string) error {
+	var c childConfig
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return err
+	}
+	s, err := embedded.Start(embedded.Options{StoreDir: c.Store, Listen: c.Listen})
+	if err != nil {
+		return err
+	}
+	conn, err := s.Connect()
+	if err != nil {
+		return err
+	}
+	rules, err := compile(conformance.Purchase)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	server, err := syncserver.NewServer(ctx, conn, rules, syncserver.ServerConfig{Window: c.Window, Logger: quiet()})
+	if err != nil {
+		return err
+	}
+	fmt.Println(s.URL())
+	<-ctx.Done()
+	err = server.Close(context.Background())
+	conn.Close()
+	s.Shutdown()
+	return err
+}
+
+// child is a process that runs runChild.
+type child struct {
+	config childConfig
+	cmd    *exec.Cmd
+	url    string
+}
+
+func (c *child) start(t *testing.T) {
+	t.Helper()
+	text, err := json.Marshal(c.config)
+	require.NoError(t, err)
+	executable, err := os.Executable()
+	require.NoError(t, err)
+	c.cmd = exec.Command(executable)
+	c.cmd.Env = append(os.Environ(), childVariable+"="+string(text))
+	c.cmd.Stderr = os.Stderr
+	out, err := c.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	c.url = line[:len(line)-1]
+	c.config.Listen = c.url[len("nats://"):] // the next one takes its place
+}
+
+func (c *child) kill(t *testing.T) {
+	t.Helper()
+	require.NoError(t, c.cmd.Process.Kill())
+	_ = c.cmd.Wait() // it was killed
+}
+
+// kills is how often to kill: a hundred times where that is asked for.
+func kills(t *testing.T) int {
+	t.Helper()
+	if text := os.Getenv("STRABO_TEST_KILLS"); text != "" {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		return n
+	}
+	return 2
+}
+
+// TestKilledServers kills the process that holds server and store in the middle of a storm of attempts, again and again.
+// Every acknowledged attempt must be there, nothing twice, and every attempt must end with the truth.
+func TestKilledServers(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 5 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			rules := conformance.Rules(t, conformance.Purchase)
+			c := &child{config: childConfig{Store: t.TempDir(), Listen: "127.0.0.1:0", Window: window}}
+			c.start(t)
+			t.Cleanup(func() { c.kill(t) })
+			for n := range kills(t) {
+				var executors []adapter.Executor
+				var open []*syncserver.Client
+				var conns []*nats.Conn
+				for range 8 {
+					conn, err := nats.Connect(c.url, nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0))
+					require.NoError(t, err)
+					e, err := syncserver.NewClient(conn, rules, syncserver.ClientConfig{Try: 300 * time.Millisecond, Logger: quiet()})
+					require.NoError(t, err)
+					executors, open, conns = append(executors, e), append(open, e), append(conns, conn)
+				}
+				storm(t, executors, 20, func() {
+					// Somewhere in the storm, which another kind of clock decides each time.
+					for range n%5 + 1 {
+						conformance.Accepted(t, executors[0], conformance.Attempt(conformance.Buyer, "RFQ", fmt.Sprint("x", time.Now().UnixNano()), "item", "fig"))
+					}
+					c.kill(t)
+					c.start(t)
+				})
+				for i := range open {
+					open[i].Close()
+					conns[i].Close()
+				}
+			}
+		})
+	}
+}
+
+// TestRacingServers has two servers and eight agents race in many enactments, and checks every history.
+func TestRacingServers(t *testing.T) {
+	t.Parallel()
+	enactments := 60
+	if testing.Short() {
+		enactments = 20
+	}
+	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 2 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			rules := conformance.Rules(t, conformance.Purchase)
+			s := store(t, embedded.Options{})
+			for range 2 {
+				serve(t, s, rules, syncserver.ServerConfig{Window: window})
+			}
+			var executors []adapter.Executor
+			for range 8 {
+				executors = append(executors, client(t, connect(t, s), rules))
+			}
+			storm(t, executors, enactments, nil)
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package journal
+
+import (
+	"container/list"
+	"sync"
+
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// cache keeps the enactments that are in use and, up to a bound, those used last.
+type cache struct {
+	bound int
+
+	mu     sync.Mutex
+	known  map[enactment.Key]*Enactment
+	unused *list.List // of *Enactment, the one used last in front
+	cost   int        // of those unused
+}
+
+// usage is the cache's own note on an enactment, guarded by its mutex.
+type usage struct {
+	users int
+	cost  int           // when it was released
+	place *list.Element // nil while it is in use
+}
+
+func newCache(bound int) *cache {
+	return &cache{bound: bound, known: make(map[enactment.Key]*Enactment), unused: list.New()}
+}
+
+func (c *cache) acquire(key enactment.Key, rules *enactment.Rules) *Enactment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.known[key]
+	if !ok {
+		e = newEnactment(key, rules)
+		c.known[key] = e
+	}
+	e.use.users++
+	if e.use.place != nil {
+		c.unused.Remove(e.use.place)
+		e.use.place = nil
+		c.cost -= e.use.cost
+	}
+	return e
+}
+
+// release gives an enactment back. The caller holds its mutex.
+func (c *cache) release(e *Enactment) {
+	cost := 1 + len(e.given)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.use.users--
+	if e.use.users > 0 {
+		return
+	}
+	e.use.cost = cost
+	e.use.place = c.unused.PushFront(e)
+	c.cost += cost
+	// The one used last stays, however large: it would be read again for each attempt.
+	for c.cost > c.bound && c.unused.Len() > 1 {
+		oldest := c.unused.Remove(c.unused.Back()).(*Enactment)
+		oldest.use.place = nil
+		c.cost -= oldest.use.cost
+		delete(c.known, oldest.key)
+	}
+}
+
+// size is how many enactments are kept.
+func (c *cache) size() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.known)
+}

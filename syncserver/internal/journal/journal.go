@@ -1,0 +1,178 @@
+// Package journal keeps the logs of a system's enactments in a JetStream stream: one subject an enactment, one message a
+// finalisation, compare-and-set on the subject's last sequence (architecture, idea 2).
+//
+// Any number of journals may work on one stream, in one process or many. Refusals are written to the same subject, so
+// that one order holds for both: whoever appends knows every answer that was given before. A refusal's message expires
+// when answers need not be kept any more; what happened never does.
+//
+// It decides by enactment.Judge alone and knows no clients. Start reading at [Journal.Decide].
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
+)
+
+// Config says how a journal works. All fields are needed unless they say otherwise.
+type Config struct {
+	Conn     *nats.Conn
+	Subjects wire.Subjects
+	Codec    wire.Codec
+	// Retention is how long a refusal is kept.
+	Retention time.Duration
+	// Timeout bounds one write.
+	Timeout time.Duration
+	// Cache is how many instances may be kept of enactments that nobody uses at the moment.
+	Cache int
+	// SnapshotEvery is after how many finalisations an enactment gets a new snapshot; 0 for never.
+	SnapshotEvery int
+	Logger        *slog.Logger
+	// Appended is told of every entry that this journal has written, and of the attempts that were decided with it,
+	// before anybody is answered; it may be nil. The enactment is locked meanwhile.
+	Appended func(sequence uint64, e *wire.Entry, attempts []enactment.Attempt, outcomes []enactment.Outcome)
+	// Conflict is told of every write that lost against another server's, or was refused though nothing stood against
+	// it; it may be nil.
+	Conflict func(spurious bool)
+}
+
+// Journal reads and writes logs. Its methods are safe for concurrent use.
+type Journal struct {
+	Config
+	js     jetstream.JetStream
+	reader stream.Reader
+	cache  *cache
+	// background are snapshots on their way.
+	background sync.WaitGroup
+}
+
+// New makes a journal on streams that are there: see [Open].
+func New(config Config) (*Journal, error) {
+	js, err := jetstream.New(config.Conn)
+	if err != nil {
+		return nil, err
+	}
+	return &Journal{
+		Config: config, js: js, cache: newCache(config.Cache),
+		reader: stream.Reader{Conn: config.Conn, Stream: config.Subjects.LogStream()},
+	}, nil
+}
+
+// Cached is how many enactments are kept in memory.
+func (j *Journal) Cached() int { return j.cache.size() }
+
+// Reachable tells why the log cannot be reached; nil if it can.
+func (j *Journal) Reachable(ctx context.Context) error {
+	_, err := j.reader.Last(ctx, j.Subjects.Logs())
+	return err
+}
+
+// Close waits until nothing is written any more.
+func (j *Journal) Close() { j.background.Wait() }
+
+// ErrDamaged says that what is in the log cannot be an enactment.
+var ErrDamaged = errors.New("journal: the log is damaged")
+
+// Arrival is an attempt to be decided.
+type Arrival = enactment.Attempt
+
+// Decide judges attempts of one enactment together, in order of arrival, and gives an outcome for each once the log
+// holds it. Attempts that were answered before get that answer. The mark is the highest arrival among them, 0 in
+// immediate finalisation; it is written with the decision. The error is [stream.ErrUnavailable], [ErrDamaged], or that of the
+// context: then any of the attempts may have happened.
+func (j *Journal) Decide(
+	ctx context.Context, key enactment.Key, window []Arrival, mark uint64,
+) (outcomes []enactment.Outcome, err error) {
+	e, done := j.take(key)
+	defer done()
+	for backoff := stream.FirstBackoff; ; {
+		if e.doubt {
+			if err := j.catchUp(ctx, e); err != nil {
+				return nil, err
+			}
+		}
+		d := e.draft(window, mark, time.Now(), j.Retention)
+		if d.entry == nil {
+			return d.outcomes, nil
+		}
+		if d.guess && !e.loaded {
+			// Refused although nothing is known of the enactment: it will be there already.
+			e.doubt = true
+			continue
+		}
+		sequence, err := j.append(ctx, e, d.entry)
+		switch {
+		case err == nil:
+			e.apply(sequence, d.entry)
+			if j.Appended != nil {
+				j.Appended(sequence, d.entry, d.fresh, d.judged)
+			}
+			j.considerSnapshot(e)
+			return d.outcomes, nil
+		case errors.Is(err, stream.ErrConflict):
+			known := e.last
+			if err := j.catchUp(ctx, e); err != nil {
+				return nil, err
+			}
+			if j.Conflict != nil {
+				j.Conflict(e.last == known)
+			}
+			if e.last == known {
+				if backoff, err = stream.Pause(ctx, backoff); err != nil {
+					return nil, fmt.Errorf("%w: %w", stream.ErrUnavailable, err)
+				}
+			}
+		default:
+			e.doubt = true
+			return nil, err
+		}
+	}
+}
+
+// take locks an enactment until done is called.
+func (j *Journal) take(key enactment.Key) (e *Enactment, done func()) {
+	e = j.cache.acquire(key, j.Codec.Rules)
+	e.mu.Lock()
+	return e, func() {
+		j.cache.release(e)
+		e.mu.Unlock()
+	}
+}
+
+// append writes an entry behind what is known of the enactment.
+func (j *Journal) append(ctx context.Context, e *Enactment, entry *wire.Entry) (uint64, error) {
+	msg := nats.NewMsg(j.Subjects.Log(e.key))
+	msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(e.last, 10)}
+	if len(entry.Finalisation.Instances) == 0 {
+		msg.Header[jetstream.MsgTTLHeader] = []string{TTL(j.Retention)}
+	}
+	msg.Data = j.Codec.AppendEntry(make([]byte, 0, 512), entry)
+	return stream.Publish(ctx, j.Conn, msg, j.Timeout)
+}
+
+// TTL is a time to live as JetStream takes it: whole seconds, at least one.
+func TTL(d time.Duration) string {
+	return fmt.Sprintf("%ds", max(1, int64((d+time.Second-1)/time.Second)))
+}
+
+// View lets read what is known of an enactment after it was brought up to date. It must not keep the enactment.
+func (j *Journal) View(ctx context.Context, key enactment.Key, view func(*Enactment)) error {
+	e, done := j.take(key)
+	defer done()
+	if err := j.catchUp(ctx, e); err != nil {
+		return err
+	}
+	view(e)
+	return nil
+}

@@ -1,0 +1,153 @@
+package observation
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
+)
+
+// ringSize is how many entries the tail keeps for sessions that are a little behind.
+const ringSize = 8192
+
+// item is an entry of the log and its place in the stream.
+type item struct {
+	sequence uint64
+	entry    *wire.Entry
+}
+
+// tail follows the log's end, so that each new entry is read and decoded once for all sessions.
+type tail struct {
+	codec  wire.Codec
+	logger *slog.Logger
+	stop   func()
+
+	mu   sync.Mutex
+	ring []item // of everything after base, in order
+	base uint64
+	wake chan struct{} // closed when something was added
+	// known has what this process wrote itself and has not come back yet.
+	known map[uint64]*wire.Entry
+}
+
+// follow starts to follow the log from its present end.
+func follow(ctx context.Context, js jetstream.JetStream, name string, codec wire.Codec, logger *slog.Logger) (*tail, error) {
+	s, err := js.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	base := s.CachedInfo().State.LastSeq
+	t := &tail{codec: codec, logger: logger, base: base, wake: make(chan struct{}), known: make(map[uint64]*wire.Entry)}
+	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: base + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	consuming, err := consumer.Consume(t.take)
+	if err != nil {
+		return nil, err
+	}
+	t.stop = func() {
+		consuming.Stop()
+		<-consuming.Closed()
+	}
+	return t, nil
+}
+
+// announce tells of an entry that this process has written, so that it need not be decoded when it comes.
+func (t *tail) announce(sequence uint64, entry *wire.Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if sequence > t.last() && len(t.known) < ringSize {
+		t.known[sequence] = entry
+	}
+}
+
+func (t *tail) last() uint64 {
+	if len(t.ring) == 0 {
+		return t.base
+	}
+	return t.ring[len(t.ring)-1].sequence
+}
+
+func (t *tail) take(msg jetstream.Msg) {
+	metadata, err := msg.Metadata()
+	if err != nil {
+		t.logger.Error("a message of the log without metadata", "error", err)
+		return
+	}
+	sequence := metadata.Sequence.Stream
+	t.mu.Lock()
+	entry := t.known[sequence]
+	delete(t.known, sequence)
+	t.mu.Unlock()
+	if entry == nil {
+		if entry, err = t.codec.DecodeEntry(msg.Data()); err != nil {
+			t.logger.Error("a message of the log cannot be read", "sequence", sequence, "error", err)
+			entry = &wire.Entry{}
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if sequence <= t.last() {
+		return
+	}
+	t.ring = append(t.ring, item{sequence, entry})
+	if len(t.ring) >= 2*ringSize {
+		t.base = t.ring[ringSize-1].sequence
+		t.ring = slices.Clone(t.ring[ringSize:])
+	}
+	close(t.wake)
+	t.wake = make(chan struct{})
+}
+
+// after gives what follows a place in the stream, as far as the tail has it; what does not begin there is to be read
+// from the stream. The channel is closed when there is more.
+func (t *tail) after(sequence uint64, most int) (items []item, covered bool, more <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if sequence < t.base {
+		return nil, false, t.wake
+	}
+	at, found := slices.BinarySearchFunc(t.ring, sequence, func(i item, s uint64) int {
+		switch {
+		case i.sequence < s:
+			return -1
+		case i.sequence > s:
+			return 1
+		}
+		return 0
+	})
+	if found {
+		at++
+	}
+	return t.ring[at:min(len(t.ring), at+most)], true, t.wake
+}
+
+// start is where the tail's own knowledge begins.
+func (t *tail) start() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.base
+}
+
+// read gives what follows a place in the stream from the stream itself.
+func (t *tail) read(ctx context.Context, r stream.Reader, subject string, after uint64, most int) ([]item, error) {
+	var items []item
+	err := r.Read(ctx, subject, after+1, func(m stream.Message) (bool, error) {
+		entry, err := t.codec.DecodeEntry(m.Data)
+		if err != nil {
+			t.logger.Error("a message of the log cannot be read", "sequence", m.Sequence, "error", err)
+			entry = &wire.Entry{}
+		}
+		items = append(items, item{m.Sequence, entry})
+		return len(items) < most, nil
+	})
+	return items, err
+}

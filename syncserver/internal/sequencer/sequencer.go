@@ -1,0 +1,307 @@
+package sequencer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/journal"
+	"github.com/strabo-engine/strabo/syncserver/internal/lease"
+	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
+)
+
+// sequencer puts the arrivals of one partition into windows and has them judged. One goroutine does all but the judging.
+type sequencer struct {
+	config    *ElectionConfig
+	partition int
+	holder    *lease.Holder
+
+	arriving chan arriving
+	shut     chan *window // whose time is over
+	decided  chan *window
+	working  sync.WaitGroup
+
+	enactments map[enactment.Key]*queue
+	// outstanding are messages with arrivals that are not decided, in order; everything up to checkpoint is.
+	outstanding []*message
+	checkpoint  uint64
+	purged      uint64
+}
+
+// arriving is a message of the stream.
+type arriving struct {
+	sequence uint64
+	at       time.Time
+	arrivals []wire.Arrival
+}
+
+// message counts the arrivals of a message that are not decided.
+type message struct {
+	sequence uint64
+	left     int
+}
+
+// queue is what is to be decided in one enactment: windows one after the other.
+type queue struct {
+	key    enactment.Key
+	open   *window
+	closed []*window
+	busy   bool
+}
+
+// window holds arrivals that are to be judged together.
+type window struct {
+	queue    *queue
+	arrivals []wire.Arrival
+	from     []*message
+	mark     uint64 // the order of the last
+	timer    *time.Timer
+	isShut   bool
+}
+
+// mostOutstanding bounds how many messages may wait to be decided.
+const mostOutstanding = 4096
+
+// follow reads the arrivals of the partition in order, from the first that may be undecided.
+func (s *sequencer) follow(ctx context.Context, js jetstream.JetStream) (jetstream.ConsumeContext, error) {
+	consumer, err := js.OrderedConsumer(ctx, s.config.Subjects.ArrivalStream(), jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{s.config.Subjects.Arrival(s.partition)},
+		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: s.checkpoint + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return consumer.Consume(func(msg jetstream.Msg) {
+		metadata, err := msg.Metadata()
+		if err != nil {
+			s.config.Logger.Error("an arrival without metadata", "error", err)
+			return
+		}
+		a := arriving{sequence: metadata.Sequence.Stream, at: metadata.Timestamp}
+		if a.arrivals, err = s.config.Codec.DecodeArrivals(msg.Data()); err != nil {
+			s.config.Logger.Error("arrivals that cannot be read are passed over", "sequence", a.sequence, "error", err)
+			a.arrivals = nil
+		}
+		select {
+		case s.arriving <- a:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// run decides until the context ends or the lease is lost.
+func (s *sequencer) run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	renew := time.NewTicker(max(s.config.Lease/3, time.Millisecond))
+	defer renew.Stop()
+	until := time.Now().Add(s.config.Lease)
+	defer s.stopTimers()
+	for {
+		arriving := s.arriving
+		if len(s.outstanding) >= mostOutstanding {
+			arriving = nil
+		}
+		select {
+		case a := <-arriving:
+			s.arrive(ctx, a)
+		case w := <-s.shut:
+			s.close(ctx, w)
+		case w := <-s.decided:
+			s.settle(ctx, w)
+		case <-renew.C:
+			began := time.Now()
+			s.holder.SetPosition(s.checkpoint)
+			switch err := s.holder.Renew(ctx); {
+			case err == nil:
+				until = began.Add(s.config.Lease)
+				s.purge(ctx)
+			case errors.Is(err, lease.ErrLost) || time.Now().After(until):
+				s.config.Logger.Warn("no longer the sequencer", "partition", s.partition, "error", err)
+				return
+			}
+		case <-ctx.Done():
+			s.holder.SetPosition(s.checkpoint)
+			return
+		}
+	}
+}
+
+// arrive puts arrivals into the windows of their enactments.
+func (s *sequencer) arrive(ctx context.Context, a arriving) {
+	m := &message{sequence: a.sequence}
+	s.outstanding = append(s.outstanding, m)
+	for n := range a.arrivals {
+		arrival := &a.arrivals[n]
+		arrival.Attempt.Late = !arrival.Attempt.At.IsZero() && a.at.Sub(arrival.Attempt.At) > s.config.Retention
+		key, unplaced := s.config.Codec.Rules.KeyOf(arrival.Attempt)
+		if unplaced != nil {
+			continue // a server takes in none of that kind
+		}
+		m.left++
+		q := s.enactments[key]
+		if q == nil {
+			q = &queue{key: key}
+			s.enactments[key] = q
+		}
+		w := q.open
+		if w == nil {
+			w = s.open(ctx, q)
+		}
+		w.arrivals, w.from = append(w.arrivals, *arrival), append(w.from, m)
+		w.mark = a.sequence*placesPerMessage + uint64(n)
+		if len(w.arrivals) == s.config.Count {
+			s.close(ctx, w)
+		}
+	}
+	s.advance()
+}
+
+func (s *sequencer) open(ctx context.Context, q *queue) *window {
+	w := &window{queue: q}
+	q.open = w
+	if s.config.Span > 0 {
+		w.timer = time.AfterFunc(s.config.Span, func() {
+			select {
+			case s.shut <- w:
+			case <-ctx.Done():
+			}
+		})
+	}
+	return w
+}
+
+// close has a window decided, once those before it are.
+func (s *sequencer) close(ctx context.Context, w *window) {
+	if w.isShut {
+		return
+	}
+	w.isShut = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.queue.open = nil
+	w.queue.closed = append(w.queue.closed, w)
+	s.next(ctx, w.queue)
+}
+
+func (s *sequencer) next(ctx context.Context, q *queue) {
+	if q.busy || len(q.closed) == 0 {
+		if !q.busy && q.open == nil {
+			delete(s.enactments, q.key)
+		}
+		return
+	}
+	w := q.closed[0]
+	q.closed = q.closed[1:]
+	q.busy = true
+	s.working.Go(func() {
+		s.decide(ctx, w)
+		select {
+		case s.decided <- w:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// settle notes that a window is decided.
+func (s *sequencer) settle(ctx context.Context, w *window) {
+	for _, m := range w.from {
+		m.left--
+	}
+	w.queue.busy = false
+	s.next(ctx, w.queue)
+	s.advance()
+}
+
+// advance moves the checkpoint over what is decided.
+func (s *sequencer) advance() {
+	for len(s.outstanding) > 0 && s.outstanding[0].left == 0 {
+		s.checkpoint = s.outstanding[0].sequence
+		s.outstanding = s.outstanding[1:]
+	}
+}
+
+// decide has a window judged, however long it takes, and tells those who wait.
+func (s *sequencer) decide(ctx context.Context, w *window) {
+	attempts := make([]enactment.Attempt, len(w.arrivals))
+	for i := range w.arrivals {
+		attempts[i] = w.arrivals[i].Attempt
+	}
+	for backoff := 10 * time.Millisecond; ; {
+		outcomes, err := s.config.Journal.Decide(ctx, w.queue.key, attempts, w.mark)
+		if err == nil {
+			s.tell(w, func(to []byte, i int) []byte { return wire.AppendAnswer(to, &outcomes[i]) })
+			return
+		}
+		if errors.Is(err, journal.ErrDamaged) {
+			s.config.Logger.Error("a window cannot be decided", "enactment", w.queue.key, "error", err)
+			failure := (&wire.Error{Reason: wire.Unavailable, Detail: err.Error()}).Encode()
+			s.tell(w, func(to []byte, _ int) []byte { return append(to, failure...) })
+			return
+		}
+		if backoff, err = stream.Pause(ctx, backoff); err != nil {
+			return
+		}
+	}
+}
+
+// tell answers the servers that took the arrivals in, each with one message.
+func (s *sequencer) tell(w *window, appendAnswer func(to []byte, i int) []byte) {
+	messages := make(map[string][]byte)
+	for i := range w.arrivals {
+		a := &w.arrivals[i]
+		text, ok := messages[a.Reply]
+		if !ok {
+			text = append(make([]byte, 0, 256*len(w.arrivals)), '{')
+		} else {
+			text = append(text, ',')
+		}
+		text = append(append(append(text, '"'), a.Token...), '"', ':')
+		messages[a.Reply] = appendAnswer(text, i)
+		if int64(len(text)) > s.config.Conn.MaxPayload()/2 {
+			s.send(a.Reply, messages[a.Reply])
+			delete(messages, a.Reply)
+		}
+	}
+	for reply, text := range messages {
+		s.send(reply, text)
+	}
+}
+
+func (s *sequencer) send(reply string, text []byte) {
+	if !bytes.HasPrefix([]byte(reply), []byte(s.config.Subjects.Answers(""))) {
+		return // no server writes such an arrival
+	}
+	if err := s.config.Conn.Publish(reply, append(text, '}')); err != nil {
+		s.config.Logger.Warn("cannot tell a server what was decided", "error", err)
+	}
+}
+
+// purge removes arrivals that are decided and that no sequencer will read again.
+func (s *sequencer) purge(ctx context.Context) {
+	if s.checkpoint == s.purged {
+		return
+	}
+	request := []byte(`{"filter":"` + s.config.Subjects.Arrival(s.partition) + `","seq":` + uintText(s.checkpoint+1) + `}`)
+	if _, err := s.config.Conn.RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+s.config.Subjects.ArrivalStream(), request); err == nil {
+		s.purged = s.checkpoint
+	}
+}
+
+func uintText(n uint64) string { return strconv.FormatUint(n, 10) }
+
+func (s *sequencer) stopTimers() {
+	for _, q := range s.enactments {
+		if q.open != nil && q.open.timer != nil {
+			q.open.timer.Stop()
+		}
+	}
+}

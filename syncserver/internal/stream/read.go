@@ -1,0 +1,181 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Reader reads messages of a stream. Reads may be answered by a replica that is behind, so what comes back is true but
+// need not be all.
+type Reader struct {
+	Conn   *nats.Conn
+	Stream string
+}
+
+// Message is a stored message.
+type Message struct {
+	Subject  string
+	Sequence uint64
+	Time     time.Time
+	Data     []byte
+	// Pending is how many more there were behind it.
+	Pending uint64
+}
+
+const (
+	batchMessages = 512
+	batchBytes    = 4 << 20
+)
+
+type getRequest struct {
+	Sequence uint64 `json:"seq,omitempty"`
+	Next     string `json:"next_by_subj,omitempty"`
+	Last     string `json:"last_by_subj,omitempty"`
+	Batch    int    `json:"batch,omitempty"`
+	MaxBytes int    `json:"max_bytes,omitempty"`
+}
+
+// Read reads the messages of a subject, wildcards and all, from a sequence on, until there are no more or visit says
+// no.
+func (r Reader) Read(ctx context.Context, subject string, from uint64, visit func(Message) (bool, error)) error {
+	for {
+		request := getRequest{Sequence: max(from, 1), Next: subject, Batch: batchMessages, MaxBytes: batchBytes}
+		var pending, last uint64
+		stopped := false
+		err := r.batch(ctx, request, func(m Message) error {
+			pending, last = m.Pending, m.Sequence
+			if stopped {
+				return nil
+			}
+			more, err := visit(m)
+			stopped = !more
+			return err
+		})
+		if err != nil || stopped || last == 0 || pending == 0 {
+			return err
+		}
+		from = last + 1
+	}
+}
+
+// batch asks once and visits what is answered.
+func (r Reader) batch(ctx context.Context, request getRequest, visit func(Message) error) error {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	inbox := r.Conn.NewInbox()
+	sub, err := r.Conn.SubscribeSync(inbox)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	for backoff := 5 * time.Millisecond; ; {
+		if err := r.Conn.PublishRequest("$JS.API.DIRECT.GET."+r.Stream, inbox, text); err != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		again, err := r.answers(ctx, sub, visit)
+		if !again {
+			return err
+		}
+		if backoff, err = Pause(ctx, backoff); err != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+	}
+}
+
+// answers visits what comes for one request. It is to be asked again where nobody answered.
+func (r Reader) answers(ctx context.Context, sub *nats.Subscription, visit func(Message) error) (again bool, err error) {
+	for {
+		msg, err := sub.NextMsgWithContext(ctx)
+		if errors.Is(err, nats.ErrNoResponders) {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		switch status := msg.Header.Get("Status"); status {
+		case "":
+			m, err := messageOf(msg)
+			if err == nil {
+				err = visit(m)
+			}
+			if err != nil {
+				return false, err
+			}
+		case "204", "404":
+			return false, nil
+		default:
+			return false, fmt.Errorf("%w: %s %s", ErrUnavailable, status, msg.Header.Get("Description"))
+		}
+	}
+}
+
+func messageOf(msg *nats.Msg) (Message, error) {
+	header := func(name string) string {
+		if values := msg.Header[name]; len(values) > 0 {
+			return values[len(values)-1]
+		}
+		return ""
+	}
+	m := Message{Subject: header(jetstream.SubjectHeader), Data: msg.Data}
+	var err error
+	if m.Sequence, err = strconv.ParseUint(header(jetstream.SequenceHeader), 10, 64); err != nil {
+		return Message{}, fmt.Errorf("%w: a message without a sequence", ErrUnavailable)
+	}
+	m.Time, _ = time.Parse(time.RFC3339Nano, header(jetstream.TimeStampHeaer))
+	m.Pending, _ = strconv.ParseUint(header("Nats-Num-Pending"), 10, 64)
+	return m, nil
+}
+
+type getResponse struct {
+	Error   *jetstream.APIError `json:"error"`
+	Message *struct {
+		Sequence uint64    `json:"seq"`
+		Data     []byte    `json:"data"`
+		Time     time.Time `json:"time"`
+	} `json:"message"`
+}
+
+// Last reads the last message of a subject from the stream's leader, so that it is the last one indeed. The sequence is
+// 0 if there is none.
+func (r Reader) Last(ctx context.Context, subject string) (Message, error) {
+	text, err := json.Marshal(getRequest{Last: subject})
+	if err != nil {
+		return Message{}, err
+	}
+	var reply *nats.Msg
+	for backoff := 5 * time.Millisecond; ; {
+		reply, err = r.Conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+r.Stream, text)
+		if !errors.Is(err, nats.ErrNoResponders) {
+			break
+		}
+		if backoff, err = Pause(ctx, backoff); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		return Message{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	var response getResponse
+	if err := json.Unmarshal(reply.Data, &response); err != nil {
+		return Message{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	switch {
+	case response.Error != nil && response.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return Message{}, nil
+	case response.Error != nil:
+		return Message{}, fmt.Errorf("%w: %w", ErrUnavailable, response.Error)
+	case response.Message == nil:
+		return Message{}, fmt.Errorf("%w: an answer without a message", ErrUnavailable)
+	}
+	m := response.Message
+	return Message{Subject: subject, Sequence: m.Sequence, Data: m.Data, Time: m.Time}, nil
+}

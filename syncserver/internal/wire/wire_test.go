@@ -1,0 +1,149 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/strabo-engine/strabo/enactment"
+	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
+)
+
+func TestTokensTellTheirStrings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
+		token := wire.Token(text)
+		require.NotEmpty(t, token)
+		require.LessOrEqual(t, len(token), 200)
+		require.NotContains(t, token, ".")
+		require.False(t, strings.ContainsAny(token, " *>\t\r\n\x00"))
+		if back, err := wire.ParseToken(token); wire.Hashed(token) {
+			require.Error(t, err)
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, text, back)
+		}
+		if other := string(rapid.SliceOf(rapid.Byte()).Draw(t, "other")); other != text {
+			require.NotEqual(t, token, wire.Token(other))
+		}
+	})
+}
+
+func TestParseTokenTakesOneSpellingOnly(t *testing.T) {
+	for _, token := range []string{"", "=4", "=zz", "=41", "=2e", "a=", "=00=", "==ab", "a.b"} {
+		_, err := wire.ParseToken(token)
+		require.Error(t, err, "%q", token)
+	}
+}
+
+func TestIdentityOf(t *testing.T) {
+	s, err := wire.NewSubjects("my system")
+	require.NoError(t, err)
+	id := enactment.Identity{Role: "Buy er", Party: "b.*>"}
+	for _, subject := range []string{s.Attempt(id), s.Join(id), s.Observe(id, "server")} {
+		got, err := s.IdentityOf(subject)
+		require.NoError(t, err)
+		require.Equal(t, id, got)
+	}
+	for _, subject := range []string{"", "strabo.other.attempt.a.b", "strabo.my=20system.attempt.a", "strabo.my=20system.attempt.a.=x"} {
+		_, err := s.IdentityOf(subject)
+		require.Error(t, err)
+	}
+	_, err = wire.NewSubjects("")
+	require.Error(t, err)
+}
+
+// hidden is a sealer that shows whether anything was sealed.
+type hidden struct{}
+
+func (hidden) Seal(plain, context []byte) []byte {
+	sealed := append([]byte{byte(len(context))}, plain...)
+	for i := range sealed {
+		sealed[i] ^= 0x55
+	}
+	return sealed
+}
+
+func (hidden) Open(sealed, _ []byte) ([]byte, error) {
+	plain := make([]byte, len(sealed))
+	for i := range sealed {
+		plain[i] = sealed[i] ^ 0x55
+	}
+	return plain[1:], nil
+}
+
+func TestEntries(t *testing.T) {
+	codec := wire.Codec{Rules: Rules(t, Purchase, enactment.WithSecrets("address")), Sealer: hidden{}}
+	s := codec.Rules.NewState(KeyOf("é"))
+	rfq := Attempt(Buyer, "RFQ", "é", "item", map[string]any{"n": 1e3})
+	rfq.Parties = map[string]string{"Seller": "s\"1"}
+	f, _ := enactment.Judge(s, rfq)
+	s.Apply(f)
+	accept := Attempt(Buyer, "Accept", "é", "price", 5, "address", "hier")
+	f, outcomes := enactment.Judge(s, accept, Attempt(Buyer, "Reject", "é"))
+	entry := &wire.Entry{
+		Hash: codec.Rules.Hash(), Key: KeyOf("é"), Finalisation: f, Digests: []wire.Digest{accept.Digest()},
+		Seats: map[string]string{"Buyer": "", "Seller": "s\"1"}, Decided: 7, At: time.Unix(1, 2).UTC(),
+		Refused: []wire.Refusal{{Identity: Buyer, Attempt: "x", Action: "Reject", Sequence: 2, Rejection: outcomes[1].Rejection}},
+	}
+	text := codec.AppendEntry(nil, entry)
+	require.NotContains(t, string(text), "hier")
+	got, err := codec.DecodeEntry(text)
+	require.NoError(t, err)
+	require.Equal(t, entry, got)
+
+	_, err = wire.Codec{Rules: codec.Rules}.DecodeEntry(text)
+	require.Error(t, err, "there is no key to open it")
+	for _, broken := range []string{"", "{}", "[]", `{"key":null}`, `{"key":{"ID":1},"instances":[{"action":"Nope"}]}`} {
+		_, err := codec.DecodeEntry([]byte(broken))
+		require.Error(t, err, broken)
+	}
+}
+
+func TestRequests(t *testing.T) {
+	a := Attempt(Buyer, "RFQ", "1", "item", []any{1, "zwei", nil})
+	a.At = time.Unix(5, 6).UTC()
+	a.Parties = map[string]string{"Seller": "s"}
+	got, err := wire.DecodeRequest(wire.AppendRequest(nil, "hash", &a))
+	require.NoError(t, err)
+	require.Equal(t, "hash", got.Hash)
+	got.Attempt.Identity = a.Identity
+	require.Equal(t, a, got.Attempt)
+
+	_, err = wire.DecodeRequest([]byte(`{"id":"x","values":{"a":1,"a":2}}`))
+	var rejection *enactment.Rejection
+	require.ErrorAs(t, err, &rejection)
+	require.Equal(t, enactment.Malformed, rejection.Code)
+	_, err = wire.DecodeRequest([]byte(`{`))
+	require.Error(t, err)
+	require.False(t, err == error(rejection))
+}
+
+func TestArrivals(t *testing.T) {
+	codec := wire.Codec{Rules: Rules(t, Purchase, enactment.WithSecrets("address")), Sealer: hidden{}}
+	a := Attempt(enactment.Identity{Role: "Buyer", Party: "b"}, "Accept", "1", "price", 5, "address", "hier")
+	arrivals := []wire.Arrival{{Attempt: a, Reply: "there", Token: "5"}, {Attempt: Attempt(Seller, "Stop", "1")}}
+	text := codec.AppendArrivals(nil, arrivals)
+	require.NotContains(t, string(text), "hier")
+	got, err := codec.DecodeArrivals(text)
+	require.NoError(t, err)
+	require.Equal(t, arrivals, got)
+}
+
+func TestAnswers(t *testing.T) {
+	codec := wire.Codec{Rules: Rules(t, Purchase)}
+	_, outcomes := enactment.Judge(codec.Rules.NewState(KeyOf("1")), Attempt(Buyer, "RFQ", "1", "item", "fig"), Attempt(Seller, "Stop", "1"))
+	for _, outcome := range outcomes {
+		got, err := codec.DecodeAnswer(wire.AppendAnswer(nil, &outcome))
+		require.NoError(t, err)
+		require.Equal(t, outcome, got)
+	}
+	_, err := codec.DecodeAnswer((&wire.Error{Reason: wire.Busy, Detail: "later"}).Encode())
+	var e *wire.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, wire.Busy, e.Reason)
+}

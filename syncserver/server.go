@@ -1,0 +1,349 @@
+package syncserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
+	"github.com/nats-io/nuid"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/journal"
+	"github.com/strabo-engine/strabo/syncserver/internal/observation"
+	"github.com/strabo-engine/strabo/syncserver/internal/sequencer"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
+)
+
+// What holds for a [Server] and a [Client] where their configuration says nothing else.
+const (
+	// DefaultServerRetention is how long refusals are kept.
+	DefaultServerRetention = 24 * time.Hour
+	// DefaultLease is how long an agent that has fallen silent keeps its enactments.
+	DefaultLease = 10 * time.Second
+	// DefaultTimeout bounds one write to the log.
+	DefaultTimeout = 5 * time.Second
+	// DefaultCache is how many instances a server keeps of enactments that nobody uses at the moment.
+	DefaultCache = 1 << 18
+	// DefaultMaxAttempt is how many bytes an attempt may have.
+	DefaultMaxAttempt = 256 << 10
+	// DefaultMaxInFlight is how many attempts a server decides at the same time.
+	DefaultMaxInFlight = 4096
+	// DefaultClockTolerance is how far an attempt's time may lie in the future.
+	DefaultClockTolerance = time.Minute
+)
+
+// ServerConfig says how a [Server] works. The zero value of a field stands for the default that it names.
+type ServerConfig struct {
+	// System names the system: servers and clients of one name belong together. The default is the name of the protocol
+	// in lower case, with - for what is neither letter nor digit.
+	System string
+	// Replicas is how many servers of a NATS cluster keep each stream; 1 by default. It counts when the streams are
+	// made.
+	Replicas int
+	// Memory keeps the streams in memory: they are lost when the NATS server stops. It counts when the streams are made.
+	Memory bool
+	// Window makes finalisation batch instead of immediate: attempts of one enactment that arrive within it are judged
+	// together. WindowCount closes a window as soon as it holds that many, if it is positive.
+	Window      time.Duration
+	WindowCount int
+	// Retention is how long a refusal is kept, so that an attempt that arrives again gets it; attempts made longer ago
+	// are refused as expired. [DefaultServerRetention].
+	Retention time.Duration
+	// Lease is how long the enactments of an agent that has fallen silent stay its own. [DefaultLease].
+	Lease time.Duration
+	// Timeout bounds one write to the log. [DefaultTimeout].
+	Timeout time.Duration
+	// Cache is how many instances are kept of enactments that nobody uses at the moment. [DefaultCache].
+	Cache int
+	// MaxAttempt is how many bytes an attempt may have. [DefaultMaxAttempt].
+	MaxAttempt int
+	// MaxInFlight is how many attempts may be on their way at once; more are told to come back. [DefaultMaxInFlight].
+	MaxInFlight int
+	// ClockTolerance is how far an attempt's time may lie in the future. [DefaultClockTolerance].
+	ClockTolerance time.Duration
+	// Keys seal the values that are secret before they are stored. They are needed where the protocol has secrets.
+	Keys *Keyring
+	// Recorder is told of what happened, was refused and became complete by this server's judgement, in the manner of
+	// [WithRecorder]; it may be nil.
+	Recorder func(enactment.Record)
+	// Logger is where the server logs; slog.Default() if nil.
+	Logger *slog.Logger
+}
+
+func (c ServerConfig) withDefaults(rules *enactment.Rules) ServerConfig {
+	if c.System == "" {
+		c.System = SystemName(rules)
+	}
+	positive(&c.Retention, DefaultServerRetention)
+	positive(&c.Lease, DefaultLease)
+	positive(&c.Timeout, DefaultTimeout)
+	positive(&c.ClockTolerance, DefaultClockTolerance)
+	positive(&c.Cache, DefaultCache)
+	positive(&c.MaxAttempt, DefaultMaxAttempt)
+	positive(&c.MaxInFlight, DefaultMaxInFlight)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func positive[T int | time.Duration](value *T, otherwise T) {
+	if *value <= 0 {
+		*value = otherwise
+	}
+}
+
+// SystemName is the name that a system has where nobody gives it another: that of the protocol in lower case, with - for
+// what is neither letter nor digit.
+func SystemName(rules *enactment.Rules) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, rules.Protocol().Name())
+}
+
+// Server decides the attempts of a system and serves what identities see, together with any number of others on the
+// same streams: it keeps nothing that is not in them.
+type Server struct {
+	rules    *enactment.Rules
+	config   ServerConfig
+	conn     *nats.Conn
+	subjects wire.Subjects
+	codec    wire.Codec
+	journal  *journal.Journal
+	host     *observation.Host
+	intake   *sequencer.Intake   // nil in immediate finalisation
+	election *sequencer.Election // nil in immediate finalisation
+	service  micro.Service
+	name     string
+	recent   *recent
+	metrics  metrics
+	log      *slog.Logger
+
+	places chan struct{} // a token for each attempt on its way
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	stopping bool
+	working  sync.WaitGroup
+}
+
+// NewServer starts to serve a system on a connection, which stays the caller's. The streams are made if they are
+// missing. The error is a [*ProtocolError] if they hold another protocol.
+func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, config ServerConfig) (*Server, error) {
+	config = config.withDefaults(rules)
+	subjects, err := wire.NewSubjects(config.System)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		rules: rules, config: config, conn: conn, subjects: subjects, name: nuid.Next(),
+		codec: wire.Codec{Rules: rules}, recent: newRecent(),
+		places: make(chan struct{}, config.MaxInFlight),
+	}
+	s.log = config.Logger.With("system", config.System, "server", s.name)
+	if config.Keys != nil {
+		s.codec.Sealer = config.Keys
+	} else if secrets(rules) {
+		return nil, errors.New("syncserver: the protocol has secrets, and there are no keys to seal them with")
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.start(); err != nil {
+		return nil, errors.Join(err, s.Close(ctx))
+	}
+	return s, nil
+}
+
+func secrets(rules *enactment.Rules) bool {
+	for a := range rules.Protocol().Attributes() {
+		if rules.Secret(a.Name()) {
+			return true
+		}
+	}
+	return false
+}
+
+// ProtocolError says that the streams of the system hold another protocol, or another version of it.
+type ProtocolError = journal.MismatchError
+
+func (s *Server) open(ctx context.Context) error {
+	js, err := jetstream.New(s.conn)
+	if err != nil {
+		return err
+	}
+	c := s.config
+	if err := journal.Open(ctx, js, journal.Layout{
+		Subjects: s.subjects, Rules: s.rules, Replicas: c.Replicas, Memory: c.Memory,
+		Batch: s.batch(), Retention: c.Retention,
+	}); err != nil {
+		return fmt.Errorf("syncserver: %w", err)
+	}
+	s.host, err = observation.New(observation.Config{
+		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Lease: c.Lease, Timeout: c.Timeout,
+		MaxBytes: int(s.conn.MaxPayload()), Logger: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.journal, err = journal.New(journal.Config{
+		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
+		Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
+	})
+	return err
+}
+
+const snapshotEvery = 1000
+
+// sequence starts batch finalisation.
+func (s *Server) sequence() error {
+	c := s.config
+	config := sequencer.Config{
+		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Logger: s.log,
+	}
+	var err error
+	if s.intake, err = sequencer.NewIntake(config); err != nil {
+		return err
+	}
+	s.election, err = sequencer.Stand(sequencer.ElectionConfig{
+		Config: config, Journal: s.journal, Span: c.Window, Count: windowCount(c), Retention: c.Retention,
+		Lease: min(c.Lease, sequencerLease),
+	})
+	return err
+}
+
+// sequencerLease is how long a partition stays without a sequencer, at the most, when a server dies.
+const sequencerLease = 3 * time.Second
+
+func (s *Server) batch() bool { return s.config.Window > 0 || s.config.WindowCount > 0 }
+
+// start takes requests.
+func (s *Server) start() error {
+	var err error
+	if s.batch() {
+		if err = s.sequence(); err != nil {
+			return fmt.Errorf("syncserver: %w", err)
+		}
+	}
+	s.service, err = micro.AddService(s.conn, micro.Config{
+		Name: "strabo-" + wire.Token(s.config.System), Version: "1.0.0",
+		Description: "coordinates protocol " + s.rules.Protocol().Name(),
+		Metadata:    map[string]string{"protocol": s.rules.Protocol().Name(), "hash": s.rules.Hash(), "server": s.name},
+	})
+	if err != nil {
+		return fmt.Errorf("syncserver: %w", err)
+	}
+	endpoints := []struct {
+		name, subject string
+		handler       micro.HandlerFunc
+		alone         bool
+	}{
+		{"attempt", s.subjects.Attempts(), s.takeAttempt, false},
+		{"join", s.subjects.Joins(), s.takeFeed(s.join), false},
+		{"observe", s.subjects.Observations(s.name), s.takeFeed(s.observe), true},
+	}
+	for _, e := range endpoints {
+		options := []micro.EndpointOpt{micro.WithEndpointSubject(e.subject), micro.WithEndpointQueueGroup("strabo")}
+		if e.alone {
+			options = append(options, micro.WithEndpointQueueGroupDisabled())
+		}
+		if err := s.service.AddEndpoint(e.name, e.handler, options...); err != nil {
+			return fmt.Errorf("syncserver: %w", err)
+		}
+	}
+	return s.conn.Flush()
+}
+
+// enter counts a request; false if the server stops.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return false
+	}
+	s.working.Add(1)
+	return true
+}
+
+// Close stops the server: it takes no more requests, decides what it has taken, and hands its feeds to other servers. It
+// does not close the connection. The error is that of the context, if it ends before all is decided.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	if s.stopping {
+		s.mu.Unlock()
+		return nil
+	}
+	s.stopping = true
+	s.mu.Unlock()
+	var failure error
+	if s.service != nil && !s.conn.IsClosed() {
+		failure = s.service.Stop()
+	}
+	s.host.Close()
+	done := make(chan struct{})
+	go func() {
+		s.working.Wait()
+		if s.election != nil {
+			s.election.Close()
+		}
+		if s.intake != nil {
+			s.intake.Close()
+		}
+		s.journal.Close()
+		close(done)
+	}()
+	select {
+	case <-done:
+		s.cancel()
+		if s.conn.IsConnected() {
+			ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+			defer cancel()
+			failure = errors.Join(failure, s.conn.FlushWithContext(ctx))
+		}
+		return failure
+	case <-ctx.Done():
+		s.cancel()
+		<-done
+		return errors.Join(failure, fmt.Errorf("syncserver: close: %w", context.Cause(ctx)))
+	}
+}
+
+// Name identifies the server among others of the system.
+func (s *Server) Name() string { return s.name }
+
+// Ready tells why the server cannot decide at the moment; nil if it can.
+func (s *Server) Ready(ctx context.Context) error {
+	s.mu.Lock()
+	stopping := s.stopping
+	s.mu.Unlock()
+	if stopping {
+		return errors.New("syncserver: the server stops")
+	}
+	if !s.conn.IsConnected() {
+		return errors.New("syncserver: not connected to NATS")
+	}
+	return s.journal.Reachable(ctx)
+}
+
+// windowCount is how many attempts close a window.
+func windowCount(c ServerConfig) int {
+	if c.WindowCount <= 0 || c.WindowCount > MostInWindow {
+		return MostInWindow
+	}
+	return c.WindowCount
+}

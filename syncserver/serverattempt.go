@@ -1,0 +1,187 @@
+package syncserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/journal"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
+)
+
+// takeAttempt takes in an attempt and answers it when it is decided, without keeping the next one waiting.
+func (s *Server) takeAttempt(r micro.Request) {
+	subject, reply, data := r.Subject(), r.Reply(), r.Data()
+	if !answerable(reply) {
+		s.metrics.refusedRequest()
+		return
+	}
+	if !s.enter() {
+		s.answer(reply, (&wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}).Encode())
+		return
+	}
+	select {
+	case s.places <- struct{}{}:
+	default:
+		s.working.Done()
+		s.metrics.refusedRequest()
+		s.answer(reply, (&wire.Error{Reason: wire.Busy, Detail: "too many attempts at once"}).Encode())
+		return
+	}
+	go func() {
+		defer s.working.Done()
+		defer func() { <-s.places }()
+		outcome, err := s.measured(func() (enactment.Outcome, error) { return s.attempt(s.ctx, subject, data) })
+		if err != nil {
+			s.answer(reply, failure(err).Encode())
+			return
+		}
+		s.answer(reply, wire.AppendAnswer(make([]byte, 0, 256), &outcome))
+	}()
+}
+
+// measured counts what an attempt came to.
+func (s *Server) measured(attempt func() (enactment.Outcome, error)) (enactment.Outcome, error) {
+	began := time.Now()
+	outcome, err := attempt()
+	if err != nil {
+		s.metrics.failed(began)
+	} else {
+		s.metrics.decided(outcome.Rejection, began)
+	}
+	return outcome, err
+}
+
+// attemptHere decides an attempt of an agent in the server's own process.
+func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactment.Outcome, error) {
+	if !s.enter() {
+		return enactment.Outcome{}, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}
+	}
+	defer s.working.Done()
+	select {
+	case s.places <- struct{}{}:
+	case <-ctx.Done():
+		return enactment.Outcome{}, context.Cause(ctx)
+	}
+	defer func() { <-s.places }()
+	// What was begun is brought to an end, as it would be if the agent were elsewhere.
+	return s.measured(func() (enactment.Outcome, error) { return s.admit(context.WithoutCancel(ctx), a) })
+}
+
+// answerable tells whether a reply subject is one of a waiting request. Any other could aim the answer at somebody
+// else's subject, or at a log.
+func answerable(reply string) bool {
+	return strings.HasPrefix(reply, "_INBOX.") || strings.HasPrefix(reply, "_R_.")
+}
+
+func (s *Server) answer(reply string, data []byte) {
+	if err := s.conn.Publish(reply, data); err != nil && !s.conn.IsClosed() {
+		s.log.Warn("cannot answer", "error", err)
+	}
+}
+
+// failure is what is said to whoever asked, of what went wrong.
+func failure(err error) *wire.Error {
+	if told, ok := errors.AsType[*wire.Error](err); ok {
+		return told
+	}
+	return &wire.Error{Reason: wire.Unavailable, Detail: err.Error()}
+}
+
+// attempt decides one attempt.
+func (s *Server) attempt(ctx context.Context, subject string, data []byte) (enactment.Outcome, error) {
+	if len(data) > s.config.MaxAttempt {
+		return refused(&enactment.Rejection{
+			Code: enactment.Malformed, Detail: fmt.Sprintf("the attempt has more than %d bytes", s.config.MaxAttempt),
+		}), nil
+	}
+	id, err := s.subjects.IdentityOf(subject)
+	if err != nil {
+		return enactment.Outcome{}, &wire.Error{Reason: wire.BadRequest, Detail: err.Error()}
+	}
+	request, err := wire.DecodeRequest(data)
+	rejection, malformed := errors.AsType[*enactment.Rejection](err)
+	switch {
+	case err != nil && !malformed:
+		return enactment.Outcome{}, &wire.Error{Reason: wire.BadRequest, Detail: err.Error()}
+	case request.Hash != s.rules.Hash():
+		return enactment.Outcome{}, s.mismatch(request.Hash)
+	case malformed:
+		return refused(rejection), nil
+	}
+	a := request.Attempt
+	a.Identity = id
+	return s.admit(ctx, a)
+}
+
+// admit decides an attempt of which the identity is known.
+func (s *Server) admit(ctx context.Context, a enactment.Attempt) (enactment.Outcome, error) {
+	now := time.Now()
+	if a.At.Sub(now) > s.config.ClockTolerance {
+		return enactment.Outcome{}, &wire.Error{
+			Reason: wire.Clock, Detail: fmt.Sprintf("the attempt was made %v in the future", a.At.Sub(now).Round(time.Second)),
+		}
+	}
+	a.Late = !a.At.IsZero() && now.Sub(a.At) > s.config.Retention
+	if reused, ok := s.recent.reused(&a); ok {
+		return reused, nil
+	}
+	outcome, err := s.decide(ctx, &a, now)
+	if err == nil {
+		s.recent.remember(&a, outcome.Sequence)
+	}
+	return outcome, err
+}
+
+func refused(r *enactment.Rejection) enactment.Outcome { return enactment.Outcome{Rejection: r} }
+
+func (s *Server) mismatch(hash string) *wire.Error {
+	return &wire.Error{Reason: wire.Mismatch, Detail: fmt.Sprintf(
+		"the server has protocol %s with hash %s, the client one with hash %.64s", s.rules.Protocol().Name(), s.rules.Hash(), hash,
+	)}
+}
+
+func (s *Server) decide(ctx context.Context, a *enactment.Attempt, now time.Time) (enactment.Outcome, error) {
+	key, unplaced := s.rules.KeyOf(*a)
+	if unplaced != nil {
+		if s.config.Recorder != nil {
+			s.config.Recorder(s.rules.RefusedRecord("", 0, *a, unplaced, now))
+		}
+		return refused(unplaced), nil
+	}
+	if s.intake != nil {
+		ctx, cancel := context.WithTimeout(ctx, s.config.Window+s.config.Timeout)
+		defer cancel()
+		return s.intake.Submit(ctx, key, *a)
+	}
+	outcomes, err := s.journal.Decide(ctx, key, []journal.Arrival{*a}, 0)
+	if err != nil {
+		return enactment.Outcome{}, err
+	}
+	return outcomes[0], nil
+}
+
+// appended is told of what this server has written.
+func (s *Server) appended(sequence uint64, e *wire.Entry, attempts []enactment.Attempt, outcomes []enactment.Outcome) {
+	s.host.Announce(sequence, e)
+	if s.config.Recorder == nil {
+		return
+	}
+	f := e.Finalisation
+	for _, instance := range f.Instances {
+		s.config.Recorder(s.rules.HappenedRecord(e.Key, f.Sequence, instance, e.At))
+	}
+	for i, outcome := range outcomes {
+		if outcome.Rejection != nil {
+			s.config.Recorder(s.rules.RefusedRecord(e.Key, outcome.Sequence, attempts[i], outcome.Rejection, e.At))
+		}
+	}
+	if f.Completed {
+		s.config.Recorder(s.rules.CompletedRecord(e.Key, f.Sequence, e.At))
+	}
+}

@@ -42,6 +42,8 @@ func (graphCommand) examples() string {
   strabo graph --sequence --witness 'possible Deliver' --format svg \
       purchase.lsh > deliver.svg                         The shortest way to a delivery.
   strabo graph --sequence --witness live broken.lsh      How it gets stuck.
+  strabo simulate --json --seed 3 purchase.lsh |
+      strabo graph --sequence --run - purchase.lsh       One run at random.
 `
 }
 

@@ -42,8 +42,13 @@ func (graphCommand) examples() string {
   strabo graph --sequence --witness 'possible Deliver' --format svg \
       purchase.lsh > deliver.svg                         The shortest way to a delivery.
   strabo graph --sequence --witness live broken.lsh      How it gets stuck.
+  strabo simulate --json --seed 3 purchase.lsh |
+      strabo graph --sequence --run - purchase.lsh       One run at random.
 `
 }
+
+// mostSeen bounds the actions of a protocol of which it is told who sees what; that takes time with their square.
+const mostSeen = 5000
 
 // Run draws one file.
 func (c *graphCommand) Run(ctx context.Context, s *streams) error {
@@ -61,18 +66,23 @@ func (c *graphCommand) Run(ctx context.Context, s *streams) error {
 		}
 		return errNo
 	}
-	rules, err := enactment.Compile(p)
-	if err != nil {
-		return err
-	}
 	if c.Role != "" && !p.HasRole(c.Role) {
 		return fmt.Errorf("%s has no role %s%s", name, c.Role, didYouMean(c.Role, p))
+	}
+	var rules *enactment.Rules
+	if c.Sequence || c.Role != "" {
+		if p.ActionCount() > mostSeen {
+			return fmt.Errorf("%w: %d actions, and who sees what is told of %d", diagram.ErrTooLarge, p.ActionCount(), mostSeen)
+		}
+		if rules, err = enactment.Compile(p); err != nil {
+			return err
+		}
 	}
 	var picture bytes.Buffer
 	if c.Sequence {
 		err = c.drawSequence(ctx, s, &picture, rules)
 	} else {
-		err = c.drawChart(&picture, rules)
+		err = c.drawChart(&picture, p, rules)
 	}
 	if err != nil {
 		return err
@@ -106,13 +116,14 @@ func didYouMean(role string, p *langshaw.Protocol) string {
 	return ""
 }
 
-func (c *graphCommand) drawChart(w io.Writer, rules *enactment.Rules) error {
+// drawChart draws the protocol; the rules are there if one role's part is asked for.
+func (c *graphCommand) drawChart(w io.Writer, p *langshaw.Protocol, rules *enactment.Rules) error {
 	var options diagram.Options
 	if c.Role != "" {
 		options.Role = c.Role
 		options.Sees = func(action string) (bool, []string) { return rules.Sight(c.Role, action) }
 	}
-	chart, err := diagram.Draw(rules.Protocol(), options)
+	chart, err := diagram.Draw(p, options)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -122,10 +123,14 @@ func TestDrawnProtocolsAsPictures(t *testing.T) {
 }
 
 func TestCorpusAsPictures(t *testing.T) {
-	files, err := filepath.Glob("../../../shared/corpus/langshaw/*/*.lsh")
+	folder := os.Getenv("STRABO_CORPUS")
+	if folder == "" {
+		folder = "../../../shared/corpus"
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "langshaw", "*", "*.lsh"))
 	require.NoError(t, err)
 	if len(files) == 0 {
-		t.Skip("no corpus beside the checkout")
+		t.Skipf("no corpus at %s: set STRABO_CORPUS to check against it", folder)
 	}
 	for _, file := range files {
 		if p, diagnostics := langshaw.Parse(readFile(t, file)); !diagnostics.HasErrors() {

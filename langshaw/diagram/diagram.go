@@ -72,7 +72,7 @@ type attribute struct {
 type edge struct {
 	from, to *node
 	kind     edgeKind
-	// labels are the attributes that flow along the edge.
+	// labels are the attributes that a flow brings.
 	labels []string
 }
 
@@ -108,18 +108,18 @@ const (
 
 // Draw makes the chart of a protocol. The error is [ErrTooLarge], or one that wraps it.
 //
-// An arrow goes from an action to one that refers to it, with the attributes that come along. Where an action needs an
+// An arrow goes from an action to one that refers to it. Where an action needs an
 // attribute that its role may not bind and that no action it refers to, directly or not, carries, a dashed arrow comes
 // from each action that may bind it.
 func Draw(p *langshaw.Protocol, options Options) (*Chart, error) {
-	d := drawer{protocol: p, chart: &Chart{title: p.Name(), role: options.Role}, nodes: make(map[string]*node)}
+	d := drawer{protocol: p, chart: &Chart{title: p.Name(), role: options.Role}, nodes: make(map[string]*node), binders: make(map[string][]string)}
 	d.drawLanes(options.Sees)
 	d.drawNeeds()
 	d.drawConflicts()
 	d.chart.rows = d.rows()
 	d.chart.what = whatOf(p)
 	for a := range p.Attributes() {
-		if roles := slices.Collect(a.Sayso()); len(roles) > 1 && d.isShown(a.Name()) {
+		if roles := slices.Collect(a.Sayso()); len(roles) > 1 && d.isShown(a) {
 			d.chart.ranks = append(d.chart.ranks, rank{a.Name(), roles})
 		}
 	}
@@ -133,6 +133,8 @@ type drawer struct {
 	protocol *langshaw.Protocol
 	chart    *Chart
 	nodes    map[string]*node
+	// binders has, for attributes asked about, the actions that may bind them.
+	binders map[string][]string
 }
 
 func (d *drawer) drawLanes(sees func(string) (bool, []string)) {
@@ -175,17 +177,13 @@ func (d *drawer) drawLanes(sees func(string) (bool, []string)) {
 }
 
 // isShown tells whether an attribute stands in an action that is drawn.
-func (d *drawer) isShown(name string) bool {
-	for _, n := range d.nodes {
-		if n.carries(name) {
+func (d *drawer) isShown(a *langshaw.Attribute) bool {
+	for carrier := range a.Carriers() {
+		if n := d.nodes[carrier.Name()]; n != nil && slices.ContainsFunc(n.attributes, func(s attribute) bool { return s.name == a.Name() }) {
 			return true
 		}
 	}
 	return false
-}
-
-func (n *node) carries(name string) bool {
-	return slices.ContainsFunc(n.attributes, func(a attribute) bool { return a.name == name })
 }
 
 // drawConflicts adds the nonos, pair by pair, and the nogos.

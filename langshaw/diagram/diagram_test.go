@@ -99,6 +99,18 @@ func TestTooLarge(t *testing.T) {
 	require.ErrorIs(t, err, diagram.ErrTooLarge)
 }
 
+// TestManyActions draws what would take hours if time grew with the square of the actions.
+func TestManyActions(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("Many\nwho A, B\nwhat ID key, x\ndo\n")
+	for i := range 30_000 {
+		fmt.Fprintf(&text, "  A: Act%d(ID, x)\n", i)
+	}
+	chart := draw(t, parse(t, text.String()), diagram.Options{})
+	require.Equal(t, 30_000, chart.Size())
+	require.NoError(t, chart.WriteMermaid(io.Discard))
+}
+
 func TestSequence(t *testing.T) {
 	p := parse(t, purchase)
 	event := func(name string) diagram.Event {

@@ -1,6 +1,7 @@
 package diagram
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/strabo-engine/strabo/langshaw"
@@ -13,62 +14,56 @@ func (d *drawer) drawNeeds() {
 		if n == nil {
 			continue
 		}
-		direct, all := d.references(to)
-		labels := make(map[string][]string)
+		if d.chart.relations > mostRelations {
+			return
+		}
+		for name := range to.Attributes() {
+			if _, ok := d.protocol.Action(name); ok {
+				d.join(name, to.Name(), reference)
+			}
+		}
 		flows := make(map[string][]string)
 		for _, a := range n.attributes {
-			if a.bound || a.key && !d.isDecided(a.name) {
+			if a.bound || a.key && !d.isDecided(a.name) || d.comesAlong(to, a.name) {
 				continue
 			}
-			carriers := slices.DeleteFunc(slices.Clone(direct), func(name string) bool { return !d.carries(name, a.name) })
-			switch {
-			case len(carriers) > 0:
-				labels[carriers[0]] = append(labels[carriers[0]], a.name)
-			case slices.ContainsFunc(all, func(name string) bool { return d.carries(name, a.name) }):
-			default:
-				if d.chart.relations > mostRelations {
-					return
-				}
-				for _, from := range d.binders(to, a.name) {
-					flows[from] = append(flows[from], a.name)
-				}
+			for _, from := range d.bindersOf(a.name) {
+				flows[from] = append(flows[from], a.name)
 			}
 		}
-		for _, from := range direct {
-			d.join(from, to.Name(), reference, labels[from]...)
-		}
-		for from := range d.protocol.Actions() {
-			if names := flows[from.Name()]; len(names) > 0 {
-				d.join(from.Name(), to.Name(), flow, names...)
-			}
+		for _, from := range slices.SortedFunc(maps.Keys(flows), d.inOrder) {
+			d.join(from, to.Name(), flow, flows[from]...)
 		}
 	}
 }
 
-// references gives the actions that an action refers to, and those that it refers to directly or not.
-func (d *drawer) references(a *langshaw.Action) (direct, all []string) {
+// inOrder compares actions by their place in the text.
+func (d *drawer) inOrder(a, b string) int {
+	first, _ := d.protocol.Action(a)
+	second, _ := d.protocol.Action(b)
+	return first.Index() - second.Index()
+}
+
+// comesAlong tells whether one of the actions that an action refers to, directly or not, carries an attribute.
+func (d *drawer) comesAlong(a *langshaw.Action, attribute string) bool {
 	seen := map[string]bool{a.Name(): true}
 	queue := []*langshaw.Action{a}
 	for len(queue) > 0 {
 		at := queue[0]
 		queue = queue[1:]
 		for name := range at.Attributes() {
-			if to, ok := d.protocol.Action(name); ok && !seen[name] {
-				seen[name] = true
-				all = append(all, name)
-				queue = append(queue, to)
-				if at == a {
-					direct = append(direct, name)
-				}
+			to, ok := d.protocol.Action(name)
+			if !ok || seen[name] {
+				continue
 			}
+			if to.Carries(attribute) {
+				return true
+			}
+			seen[name] = true
+			queue = append(queue, to)
 		}
 	}
-	return direct, all
-}
-
-func (d *drawer) carries(action, name string) bool {
-	a, ok := d.protocol.Action(action)
-	return ok && a.Carries(name)
+	return false
 }
 
 // isDecided tells whether somebody has sayso over an attribute.
@@ -80,14 +75,18 @@ func (d *drawer) isDecided(name string) bool {
 	return false
 }
 
-// binders lists the actions, other than one, that may bind an attribute.
-func (d *drawer) binders(except *langshaw.Action, name string) []string {
+// bindersOf lists the actions that may bind an attribute.
+func (d *drawer) bindersOf(name string) []string {
+	if names, ok := d.binders[name]; ok {
+		return names
+	}
 	var names []string
 	a, _ := d.protocol.Attribute(name)
 	for carrier := range a.Carriers() {
-		if carrier != except && a.MayBind(carrier.Role()) {
+		if a.MayBind(carrier.Role()) {
 			names = append(names, carrier.Name())
 		}
 	}
+	d.binders[name] = names
 	return names
 }

@@ -24,7 +24,6 @@ type Rules struct {
 	attributes []*attributeRule
 	indexes    []*indexRule
 	goal       goal
-	sight      []map[string]bool // by role, what it needs
 	secrets    map[string]bool
 	parties    map[string][]string
 }

@@ -22,10 +22,7 @@ func (r *Rules) compileSight() {
 		}
 	}
 	for _, role := range r.roles {
-		needs := make(map[string]bool)
-		for name := range named {
-			needs[name] = true
-		}
+		needs, refers := maps.Clone(named), make(map[string]bool)
 		related := make(map[*actionRule]bool)
 		for _, rule := range r.byRole[role] {
 			if len(rule.keys) == 0 {
@@ -35,6 +32,9 @@ func (r *Rules) compileSight() {
 				if p.attribute == nil || !p.attribute.key || !p.bindable {
 					needs[p.name] = true
 				}
+				if p.attribute == nil {
+					refers[p.name] = true
+				}
 			}
 			for _, c := range rule.exclusions {
 				related[c.with] = true
@@ -42,30 +42,24 @@ func (r *Rules) compileSight() {
 			for _, c := range rule.blocks {
 				related[c.with] = true
 			}
-			for _, other := range r.actions {
-				if r.protocol.Blocks(rule.name, other.name) {
-					related[other] = true
-				}
+		}
+		for nogo := range r.protocol.Nogos() {
+			if first := r.byName[nogo.First()]; first.role == role && len(first.keys) > 0 {
+				related[r.byName[nogo.Then()]] = true
 			}
 		}
-		r.sight = append(r.sight, needs)
 		for _, rule := range r.actions {
-			rule.sight = append(rule.sight, r.sightOf(role, rule, needs, related[rule] || named[rule.name]))
+			if rule.role == role || refers[rule.name] {
+				rule.sight = append(rule.sight, sight{any: true})
+				continue
+			}
+			rule.sight = append(rule.sight, r.partly(rule, needs, related[rule] || named[rule.name]))
 		}
 	}
 }
 
-// sightOf says what a role sees of an action. referred-to actions and the role's own are seen whole: needs holds the
-// name of every action that one of the role's carries.
-func (r *Rules) sightOf(role string, rule *actionRule, needs map[string]bool, concerned bool) sight {
-	if rule.role == role {
-		return sight{any: true}
-	}
-	for _, own := range r.byRole[role] {
-		if len(own.keys) > 0 && own.Carries(rule.name) {
-			return sight{any: true}
-		}
-	}
+// partly says what a role sees of an action that is not its own and that none of its actions refers to.
+func (r *Rules) partly(rule *actionRule, needs map[string]bool, concerned bool) sight {
 	values := make([]bool, len(rule.parameters))
 	for at, p := range rule.parameters {
 		values[at] = needs[p.name] || r.protocol.IsKey(p.name)

@@ -85,7 +85,7 @@ func TestBuy(t *testing.T) {
 			"Order L00001 placed, 17.10 EUR: https://lamps.example/orders/L00001\n", "", 1,
 		},
 		"another currency": {
-			append([]string{"--item", "oil-lamp", "--currency", "usd"}, pharos...), exitNo, "Cancelled: the bill is in EUR, not in USD.\n", "", 0,
+			append([]string{"--item", "oil-lamp", "--currency", "usd"}, pharos...), exitNo, "The shop refused: the shop's checkout is in \"EUR\", not in USD (currency_differs)\n", "", 0,
 		},
 		"no currency":       {append([]string{"--item", "oil-lamp", "--currency", "euro"}, pharos...), exitWrongUse, "", "strabo: --currency is \"euro\"", 0},
 		"less than nothing": {append([]string{"--item", "oil-lamp", "--max=-1"}, pharos...), exitWrongUse, "", "strabo: --max is -1", 0},

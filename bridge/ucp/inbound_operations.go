@@ -140,6 +140,8 @@ func (in *Inbound) update(ctx context.Context, c call) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
+	// The protocol knows no change, so the engine cannot say whether there may be one: it would let the next enactment be
+	// created, and a Cancel of the one in force even after Completed.
 	if status := now.facts.status(true); status != "ready_for_complete" {
 		return 0, nil, notModifiable("The checkout cannot be changed: %s.", describe(status))
 	}
@@ -289,6 +291,7 @@ func (in *Inbound) cancel(ctx context.Context, c call) (int, any, error) {
 	attempt := "cancel:" + c.token + ":"
 	m := in.memberWith(s, "Cancel", attempt)
 	if m == nil {
+		// The engine would accept a Cancel after Completed or Declined, which nobody could answer then.
 		if status := now.facts.status(true); status == "completed" || status == "canceled" {
 			return 0, nil, notModifiable("The checkout cannot be canceled: %s.", describe(status))
 		}

@@ -28,19 +28,17 @@ func (in *Inbound) complete(ctx context.Context, c call) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if status := now.facts.status(true); status == "completed" || status == "canceled" {
-		return 0, nil, notModifiable("The checkout cannot be completed: %s.", describe(status))
-	}
+	// Whether it may still be paid is the engine's to say; what lacks, which no engine knows, is asked before.
 	p, err := in.present(ctx, now.contents)
 	if err != nil {
 		return 0, nil, err
 	}
-	if m := missing(p.Messages); m != nil {
+	if m := missing(p.Messages); m != nil && now.facts.complete == nil && now.facts.cancel == nil {
 		return 0, nil, &problem{
 			status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: m.Content, messages: p.Messages, transient: true,
 		}
 	}
-	if now.facts.declined != nil {
+	if now.facts.declined != nil && now.facts.cancel == nil {
 		if now, err = in.renew(ctx, s, now); err != nil {
 			return 0, nil, err
 		}

@@ -29,7 +29,7 @@ type buyCommand struct {
 	Buyer    string   `placeholder:"EMAIL" help:"Who buys. Some shops know where their customers live."`
 	Pay      string   `placeholder:"HANDLER:TOKEN" help:"What to pay with; by default the first test token that the shop's discovery offers, or else a made-up token for its first handler."`
 	Max      *int64   `placeholder:"AMOUNT" help:"Cancel if the total is more than this, in minor units of the currency, such as cents."`
-	Currency string   `default:"USD" help:"What to buy in, an ISO 4217 code. A bill in another currency is cancelled, never paid."`
+	Currency string   `default:"USD" help:"What to buy in, an ISO 4217 code. A checkout in another currency is never paid."`
 
 	Option     string `default:"cheapest" help:"The id of the delivery option, or cheapest."`
 	NoDelivery bool   `help:"Have nothing delivered, as with digital goods."`
@@ -49,8 +49,8 @@ type buyCommand struct {
 // Help is shown by strabo buy --help.
 func (buyCommand) Help() string {
 	return `Buys at a shop that speaks UCP 2026-01-11 over REST, with the Platform agent of strabo demo, and prints the ` +
-		`order. The bill is looked at before it is paid: if it does not add up, is in another currency than --currency, or ` +
-		`is above --max, the checkout is cancelled.
+		`order. The bill is looked at before it is paid: if it does not add up or is above --max, the checkout is ` +
+		`cancelled; one in another currency than --currency, or of other goods, is as good as refused by the shop.
 
 If a call to the shop is lost, its fate is asked for; while that is unknown nothing is paid again. With --journal the ` +
 		`purchase outlives the process: run the same command again after a crash, or when nobody could tell whether there ` +

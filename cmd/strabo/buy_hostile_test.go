@@ -47,7 +47,7 @@ func openPaperShop(t *testing.T, configure func(*paperShop)) *paperShop {
 }
 
 func (s *paperShop) checkout(status, more string) string {
-	return fmt.Sprintf(`{"ucp":{"version":"2026-01-11","capabilities":[]},"id":"chk-1","status":%q,"currency":%q,"line_items":%s,"totals":%s,"links":[],"payment":{"handlers":[]}%s}`,
+	return fmt.Sprintf(`{"ucp":{"version":"2026-01-11","capabilities":[]},"id":"chk1","status":%q,"currency":%q,"line_items":%s,"totals":%s,"links":[],"payment":{"handlers":[]}%s}`,
 		status, s.currency, s.lines, s.totals, more)
 }
 
@@ -121,7 +121,6 @@ func TestBuyCancelsABadBill(t *testing.T) {
 		configure func(*paperShop)
 		says      string
 	}{
-		"another currency": {func(s *paperShop) { s.currency = "KWD" }, "The shop refused: the shop's checkout is in \"KWD\", not in USD (currency_differs)\n"},
 		"wrapped": {func(s *paperShop) {
 			s.totals = `[{"type":"subtotal","amount":9223372036854775807},{"type":"fee","amount":9223372036854775807},{"type":"fee","amount":102},{"type":"total","amount":100}]`
 		}, "Cancelled: the bill does not add up.\n"},
@@ -137,7 +136,11 @@ func TestBuyCancelsABadBill(t *testing.T) {
 		})
 	}
 	shop := openPaperShop(t, func(s *paperShop) { s.currency = "KWD" })
-	_, out, _ := runStrabo("", shop.buy("--currency", "kwd")...)
+	code, out, _ := runStrabo("", shop.buy()...)
+	require.Equal(t, exitNo, code)
+	require.Equal(t, "The shop refused: the shop's checkout is in \"KWD\", not in USD (currency_differs)\n", out)
+	require.Empty(t, shop.keys("complete"))
+	_, out, _ = runStrabo("", shop.buy("--currency", "kwd")...)
 	require.Equal(t, "Order O1 placed, 3.500 KWD: http://shop.example/o1\n", out)
 	_, out, _ = runStrabo("", shop.buy("--currency", "KWD", "--max", "3499")...)
 	require.Equal(t, "Cancelled: the total is 3.500 KWD, more than 3.499 KWD.\n", out)
@@ -153,7 +156,7 @@ func TestBuyUnknown(t *testing.T) {
 		require.Equal(t, exitNo, code)
 		for _, says := range []string{
 			"strabo: nobody can tell whether there is an order: ", " what became of Complete (step pay)",
-			"checkout chk-1: " + shop.url + "/checkout-sessions/chk-1\n", "idempotency key of complete: " + shop.keys("complete")[0],
+			"checkout chk1: " + shop.url + "/checkout-sessions/chk1\n", "idempotency key of complete: " + shop.keys("complete")[0],
 			`the shop answered: 500 {"detail":"boom [secret]"} (to POST `, "asked about it, the shop said last: ready_for_complete\n", "ask the shop before buying again",
 		} {
 			require.Contains(t, err, says)
@@ -161,7 +164,7 @@ func TestBuyUnknown(t *testing.T) {
 		require.NotContains(t, out+err, "SECRETTOKEN123")
 		last := lastRecord(t, out)
 		require.Equal(t, map[string]any{
-			"kind": "unknown", "order": "unknown", "action": "Complete", "step": "pay", "checkout": "chk-1", "url": shop.url + "/checkout-sessions/chk-1",
+			"kind": "unknown", "order": "unknown", "action": "Complete", "step": "pay", "checkout": "chk1", "url": shop.url + "/checkout-sessions/chk1",
 			"key": shop.keys("complete")[0], "status": 500.0, "said": `{"detail":"boom [secret]"}`, "found": "ready_for_complete",
 		}, without(last, "enactment", "asked", "detail"))
 	})
@@ -323,4 +326,15 @@ func TestBuyGoesOnWithTheSameKey(t *testing.T) {
 	require.Len(t, keys, 2)
 	require.Equal(t, keys[0], keys[1])
 	require.Len(t, shop.keys("create"), 1)
+}
+
+// TestBuyPaysForNothingElse: a checkout about other goods than were asked for is not paid.
+func TestBuyPaysForNothingElse(t *testing.T) {
+	shop := openPaperShop(t, func(s *paperShop) {
+		s.lines = strings.Replace(strings.ReplaceAll(s.lines, `"x"`, `"gold"`), `"quantity":1`, `"quantity":99`, 1)
+	})
+	code, out, err := runStrabo("", shop.buy()...)
+	require.Equal(t, exitNo, code, out+err)
+	require.Empty(t, shop.keys("complete"))
+	require.NotContains(t, out, "placed")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/ucp"
@@ -19,7 +20,7 @@ type demoCommand struct {
 	JSON   bool `name:"json" help:"Print records and calls, one JSON object a line."`
 	Cancel bool `help:"Cancel instead of paying." xor:"story"`
 	Race   bool `help:"Pay and cancel at the same time, again and again." xor:"story"`
-	Rounds int  `default:"20" help:"How often to race."`
+	Rounds int  `default:"20" help:"How often to race, at most 1000 times."`
 }
 
 // Help is shown by strabo demo --help.
@@ -52,6 +53,9 @@ const (
 // demoTime is how long the demo may take before it has failed.
 const demoTime = time.Minute
 
+// mostRounds is how many rounds fit into that time with much to spare.
+const mostRounds = 1000
+
 // lantern is what the demo buys.
 var lantern = shopper.Wish{
 	LineItems: []any{
@@ -70,9 +74,12 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	if c.Rounds < 1 {
 		return fmt.Errorf("--rounds is %d: at least 1 is needed", c.Rounds)
 	}
+	if c.Rounds > mostRounds {
+		return fmt.Errorf("--rounds is %d: at most %d are run", c.Rounds, mostRounds)
+	}
 	ctx, cancel := context.WithTimeout(ctx, demoTime)
 	defer cancel()
-	told := new(story.Story)
+	told := &story.Story{Comment: explainChains()}
 	goods := demoshop.Goods()
 	if c.Race {
 		for i := range goods { // Nothing is to run out while they race.
@@ -161,6 +168,19 @@ func (c *demoCommand) tell(w io.Writer, url string, told *story.Story, endings [
 	return err
 }
 
+// explainChains explains, where it first occurs, why a checkout is more than one enactment in the shop's engine.
+func explainChains() func(string, enactment.Record) string {
+	seen := false
+	return func(side string, r enactment.Record) string {
+		var cid string
+		if side != shopSide || seen || r.Action != "Create" || r.Enactment.Values()["cid"].Decode(&cid) != nil || !strings.Contains(cid, ".2.") {
+			return ""
+		}
+		seen = true
+		return "What is bound stays bound: a PUT is a new enactment (.2), and when that is priced the old one (.1) is cancelled for it."
+	}
+}
+
 // tally counts how the checkouts ended: by the last thing the shopper heard, and across all enactments of both sides
 // those that have two ends.
 func tally(endings []shopper.Ending, told *story.Story) (paid, cancelled, neither, both int) {
@@ -205,7 +225,6 @@ func (c *demoCommand) cameOut(endings []shopper.Ending, shop *demoshop.Shop, tol
 
 // tellRace prints a line for each round, and the count.
 func tellRace(w io.Writer, told *story.Story, endings []shopper.Ending) error {
-	type round struct{ attempts []string }
 	var order []enactment.Key
 	rounds := make(map[enactment.Key]*round)
 	for _, r := range told.Records(platformSide) {
@@ -213,27 +232,38 @@ func tellRace(w io.Writer, told *story.Story, endings []shopper.Ending) error {
 			rounds[r.Enactment] = new(round)
 			order = append(order, r.Enactment)
 		}
-		if r.Action != "Complete" && r.Action != "Cancel" {
-			continue
+		if r.Action == "Complete" || r.Action == "Cancel" {
+			rounds[r.Enactment].attempts = append(rounds[r.Enactment].attempts, r)
 		}
-		attempt := r.Action + " accepted"
-		if r.Kind == enactment.Refused {
-			attempt = fmt.Sprintf("%s refused (%s)", r.Action, r.Reason.Code)
-		}
-		rounds[r.Enactment].attempts = append(rounds[r.Enactment].attempts, attempt)
 	}
 	for i, ending := range endings {
-		attempts := ""
-		if i < len(order) {
-			for _, attempt := range rounds[order[i]].attempts {
-				attempts += attempt + ", "
-			}
+		if i >= len(order) {
+			break
 		}
-		if _, err := fmt.Fprintf(w, "round %2d: %sthe shop answered %s\n", i+1, attempts, ending.Action); err != nil {
+		if _, err := fmt.Fprintf(w, "round %2d: %s\n", i+1, rounds[order[i]].text(ending)); err != nil {
 			return err
 		}
 	}
 	paid, cancelled, neither, both := tally(endings, told)
 	_, err := fmt.Fprintf(w, "\n%d rounds: %d paid, %d cancelled, %d neither, %d both\n", len(endings), paid, cancelled, neither, both)
 	return err
+}
+
+// round is what the shopper attempted in one round, in the order in which it was decided.
+type round struct{ attempts []enactment.Record }
+
+// text says how the round ended, and what became of the attempt that did not win.
+func (r *round) text(ending shopper.Ending) string {
+	winner := map[string]string{"Completed": "Complete", "Cancelled": "Cancel"}[ending.Action]
+	text := ending.Action + "."
+	for _, attempt := range r.attempts {
+		switch {
+		case attempt.Action == winner:
+		case attempt.Kind == enactment.Refused:
+			text += fmt.Sprintf(" %s was refused by the engine (%s).", attempt.Action, attempt.Reason.Code)
+		default:
+			text += fmt.Sprintf(" %s was attempted too, and came to nothing.", attempt.Action)
+		}
+	}
+	return text
 }

@@ -22,6 +22,7 @@ if [ -z "${STRABO:-}" ]; then
 fi
 
 failed=0
+shops=0
 # check STATUS PATTERN ARGUMENTS...: buys, and compares the exit status and the answer.
 check() {
 	status=$1 pattern=$2
@@ -52,6 +53,15 @@ for shop; do
 	check 1 'The shop declined: .*[Uu]nsupported' --item pot_ceramic --buyer john.doe@example.com --pay iou:paper
 	# What the shopper says no to.
 	check 1 '^Cancelled: the total is 35\.00 USD' --item bouquet_tulips --max 3000 "$@"
+	# With a journal the same command buys once, and says so again.
+	check 0 '^Order .+ placed, ' --item pot_ceramic --buyer john.doe@example.com --journal "$work/journal" --order-id "$shops"
+	first=$(cat "$work/out")
+	check 0 'going on with the purchase' --item pot_ceramic --buyer john.doe@example.com --journal "$work/journal" --order-id "$shops"
+	if [ "$first" != "$(cat "$work/out")" ]; then
+		echo "FAIL  $shop: bought twice"
+		failed=1
+	fi
+	shops=$((shops + 1))
 	# Records for programs, without what was paid with.
 	check 0 '"action":"Completed"' --item pot_ceramic --buyer john.doe@example.com --json
 	if grep -q '"last_digits":"0000"' "$work/out"; then

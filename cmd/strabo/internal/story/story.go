@@ -17,9 +17,12 @@ import (
 // Story is what happened so far. The zero value is an empty one. It is safe for concurrent use.
 type Story struct {
 	// Timeless leaves the times out of the timeline, where they mean nothing. Always names attributes that are told each
-	// time, such as keys outside the root key. Neither may be changed after first use.
+	// time, such as keys outside the root key. None of them may be changed after first use.
 	Timeless bool
 	Always   []string
+	// Comment, if set, may say something about a record of a side: a sentence, which the timeline has on a line of its
+	// own before the record. It is asked in order.
+	Comment func(side string, r enactment.Record) string
 
 	mu     sync.Mutex
 	events []event

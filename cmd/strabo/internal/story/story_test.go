@@ -98,3 +98,29 @@ func TestWriteJSON(t *testing.T) {
 	}(), "to be told in one way changes nothing for the other")
 	require.Len(t, told().Records("platform"), 3)
 }
+
+// TestWriteTextTellsWhatChanged: a long value that was told before is told by its differences, and a comment stands
+// before what it is about.
+func TestWriteTextTellsWhatChanged(t *testing.T) {
+	s := &story.Story{Timeless: true, Comment: func(side string, r enactment.Record) string {
+		if r.Sequence == 2 {
+			return "On the " + side + ", again."
+		}
+		return ""
+	}}
+	long := strings.Repeat("x", 80)
+	for i, value := range []map[string]any{
+		{"a": long, "b": []any{1, map[string]any{"c": 1}}, "gone": 1},
+		{"a": long, "b": []any{1, map[string]any{"c": 2}}, "new": "y"},
+	} {
+		s.Recorder("shop")(enactment.Record{
+			Kind: enactment.Happened, Enactment: `{"cid":"c1"}`, Sequence: uint64(i + 1), Action: "Create", Role: "Platform",
+			Values: enactment.Values{"fulfillment": enactment.MustValue(value)},
+		})
+	}
+	var text strings.Builder
+	require.NoError(t, s.WriteText(&text))
+	require.Equal(t, `shop  Platform  [c1]  Create  fulfillment={"a":"`+strings.Repeat("x", 50)+"...\n"+
+		"# On the shop, again.\n"+
+		`shop  Platform  [c1]  Create  fulfillment=(changed: b[1].c=2, new="y", -gone)`+"\n", text.String())
+}

@@ -29,8 +29,15 @@ var identifier = regexp.MustCompile(`([0-9a-f]{8})-(?:[0-9a-f]{4}-){3}[0-9a-f]{1
 func (s *Story) WriteText(w io.Writer) error {
 	events := s.sorted()
 	columns := columnsOf(events)
-	known := make(map[string]bool)
+	known := &known{said: make(map[string]bool), last: make(map[string]enactment.Value)}
 	for _, e := range events {
+		if s.Comment != nil && e.record != nil {
+			if comment := s.Comment(e.side, *e.record); comment != "" {
+				if _, err := fmt.Fprintf(w, "# %s\n", comment); err != nil {
+					return fmt.Errorf("cannot print the story: %w", err)
+				}
+			}
+		}
 		line := ""
 		switch {
 		case e.call != nil:
@@ -96,7 +103,27 @@ func callText(e event) string {
 	return fmt.Sprintf("   HTTP   %s %s  %s", e.call.Method, path, came)
 }
 
-func (s *Story) recordText(e event, columns columns, known map[string]bool) string {
+// known is what has been told: which values, and the last value of each attribute of a side.
+type known struct {
+	said map[string]bool
+	last map[string]enactment.Value
+}
+
+// text writes a value: one that was told before in another form by what changed, if that is less.
+func (k *known) text(attribute string, value enactment.Value) string {
+	before, ok := k.last[attribute]
+	k.last[attribute] = value
+	whole := Value(value)
+	if !ok || !strings.HasSuffix(whole, "...") {
+		return whole
+	}
+	if changes := changes(before, value); changes != "" {
+		return "(changed: " + Short(changes, 2*widest) + ")"
+	}
+	return whole
+}
+
+func (s *Story) recordText(e event, columns columns, known *known) string {
 	r := e.record
 	text := columns.begin(e) + Printable(r.Action)
 	if r.Kind == enactment.Refused {
@@ -109,12 +136,12 @@ func (s *Story) recordText(e event, columns columns, known map[string]bool) stri
 		if !shown {
 			said = e.side + " " + name + " of " + string(r.Enactment)
 		}
-		if _, isKey := keys[name]; isKey || known[said] && !slices.Contains(s.Always, name) || shown && value.String() == "null" {
+		if _, isKey := keys[name]; isKey || known.said[said] && !slices.Contains(s.Always, name) || shown && value.String() == "null" {
 			continue
 		}
-		known[said] = true
+		known.said[said] = true
 		if shown {
-			text += "  " + name + "=" + Value(value)
+			text += "  " + name + "=" + known.text(e.side+" "+name, value)
 		} else {
 			text += "  " + name + "=(secret)"
 		}

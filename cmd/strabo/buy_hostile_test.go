@@ -40,9 +40,10 @@ func openPaperShop(t *testing.T, configure func(*paperShop)) *paperShop {
 	if configure != nil {
 		configure(s)
 	}
-	server := httptest.NewServer(s)
+	server := httptest.NewUnstartedServer(s)
+	s.url = "http://" + server.Listener.Addr().String()
+	server.Start()
 	t.Cleanup(server.Close)
-	s.url = server.URL
 	return s
 }
 

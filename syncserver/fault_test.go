@@ -24,6 +24,13 @@ import (
 
 // childConfig is what a child process is told by its environment.
 type childConfig struct {
+	// Does says what the process is: a server if empty, else a shop or one that attempts.
+	Does string `json:"does"`
+	// URL is where a process that is no server finds NATS.
+	URL string `json:"url"`
+	// Attempt is the argument of conformance.Attempt, for one that attempts.
+	Attempt childAttempt `json:"attempt"`
+
 	Store  string        `json:"store"`
 	Listen string        `json:"listen"`
 	Window time.Duration `json:"window"`
@@ -31,12 +38,23 @@ type childConfig struct {
 
 const childVariable = "STRABO_TEST_CHILD"
 
-// runChild is a server in a process of its own: it prints where it listens, and serves until it is killed.
 func runChild(text string) error {
 	var c childConfig
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return err
 	}
+	switch c.Does {
+	case doesShop:
+		return runShop(c)
+	case doesAttempt:
+		return runAttempt(c)
+	default:
+		return runServer(c)
+	}
+}
+
+// runServer is a server in a process of its own: it prints where it listens, and serves until it is killed.
+func runServer(c childConfig) error {
 	s, err := embedded.Start(embedded.Options{StoreDir: c.Store, Listen: c.Listen})
 	if err != nil {
 		return err
@@ -63,7 +81,7 @@ func runChild(text string) error {
 	return err
 }
 
-// child is a process that runs runChild.
+// child is a process that runs runServer.
 type child struct {
 	config childConfig
 	cmd    *exec.Cmd

@@ -13,11 +13,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nats.go/micro"
 	"github.com/nats-io/nuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/observation"
 	"github.com/strabo-engine/strabo/syncserver/internal/sequencer"
+	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -73,6 +75,9 @@ type ServerConfig struct {
 	// Recorder is told of what happened, was refused and became complete by this server's judgement, in the manner of
 	// [WithRecorder]; it may be nil.
 	Recorder func(enactment.Record)
+	// Tracer makes a span for each attempt that is decided here and for each write to the log, in the trace of whoever
+	// attempted. They tell protocol, action and outcome, no values. No spans if nil.
+	Tracer trace.TracerProvider
 	// Logger is where the server logs; slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -130,6 +135,7 @@ type Server struct {
 	name     string
 	recent   *recent
 	metrics  metrics
+	tracer   tracing.Tracer
 	log      *slog.Logger
 
 	places chan struct{} // a token for each attempt on its way
@@ -151,7 +157,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 	}
 	s := &Server{
 		rules: rules, config: config, conn: conn, subjects: subjects, name: nuid.Next(),
-		codec: wire.Codec{Rules: rules}, recent: newRecent(),
+		codec: wire.Codec{Rules: rules}, recent: newRecent(), tracer: tracing.New(config.Tracer, rules),
 		places: make(chan struct{}, config.MaxInFlight),
 	}
 	s.log = config.Logger.With("system", config.System, "server", s.name)
@@ -204,6 +210,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.journal, err = journal.New(journal.Config{
 		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
 		Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
+		Tracer: s.tracer,
 	})
 	return err
 }

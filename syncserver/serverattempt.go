@@ -7,16 +7,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
+	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
 // takeAttempt takes in an attempt and answers it when it is decided, without keeping the next one waiting.
 func (s *Server) takeAttempt(r micro.Request) {
-	subject, reply, data := r.Subject(), r.Reply(), r.Data()
+	subject, reply, header, data := r.Subject(), r.Reply(), nats.Header(r.Headers()), r.Data()
 	if !answerable(reply) {
 		s.metrics.refusedRequest()
 		return
@@ -36,7 +39,9 @@ func (s *Server) takeAttempt(r micro.Request) {
 	go func() {
 		defer s.working.Done()
 		defer func() { <-s.places }()
-		outcome, err := s.measured(func() (enactment.Outcome, error) { return s.attempt(s.ctx, subject, data) })
+		outcome, err := s.measured(func() (enactment.Outcome, error) {
+			return s.attempt(tracing.WithHeader(s.ctx, header), subject, data)
+		})
 		if err != nil {
 			s.answer(reply, failure(err).Encode())
 			return
@@ -120,7 +125,9 @@ func (s *Server) attempt(ctx context.Context, subject string, data []byte) (enac
 }
 
 // admit decides an attempt of which the identity is known.
-func (s *Server) admit(ctx context.Context, a enactment.Attempt) (enactment.Outcome, error) {
+func (s *Server) admit(ctx context.Context, a enactment.Attempt) (outcome enactment.Outcome, err error) {
+	ctx, span := s.tracer.Start(ctx, "strabo.decide", trace.SpanKindServer, a.Action)
+	defer func() { span.Decided(&outcome, err) }()
 	now := time.Now()
 	if a.At.Sub(now) > s.config.ClockTolerance {
 		return enactment.Outcome{}, &wire.Error{
@@ -131,7 +138,7 @@ func (s *Server) admit(ctx context.Context, a enactment.Attempt) (enactment.Outc
 	if reused, ok := s.recent.reused(&a); ok {
 		return reused, nil
 	}
-	outcome, err := s.decide(ctx, &a, now)
+	outcome, err = s.decide(ctx, &a, now)
 	if err == nil {
 		s.recent.remember(&a, outcome.Sequence)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver"
@@ -116,12 +117,17 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	defer store.close()
+	provider, export, err := tracing(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer export()
 	var servers []*syncserver.Server
 	defer func() { err = errors.Join(err, drain(servers)) }()
 	starting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for _, system := range systems {
-		server, err := syncserver.NewServer(starting, store.conn, system.rules, c.config(system, store.keys, log))
+		server, err := syncserver.NewServer(starting, store.conn, system.rules, c.config(system, store.keys, provider, log))
 		if err != nil {
 			return fmt.Errorf("%s: %w", system.name, err)
 		}
@@ -154,10 +160,12 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 	return nil
 }
 
-func (c *serveCommand) config(system served, keys *syncserver.Keyring, log *slog.Logger) syncserver.ServerConfig {
+func (c *serveCommand) config(
+	system served, keys *syncserver.Keyring, provider trace.TracerProvider, log *slog.Logger,
+) syncserver.ServerConfig {
 	config := syncserver.ServerConfig{
 		System: system.name, Replicas: c.Replicas, Memory: c.Durability == "none", Retention: c.Retention, Lease: c.Lease,
-		Cache: c.Cache, MaxAttempt: c.MaxAttempt, Keys: keys, Logger: log,
+		Cache: c.Cache, MaxAttempt: c.MaxAttempt, Keys: keys, Tracer: provider, Logger: log,
 	}
 	if c.Finalize == "batch" {
 		config.Window, config.WindowCount = c.Window, c.WindowSize

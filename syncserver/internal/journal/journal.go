@@ -19,9 +19,11 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -38,7 +40,9 @@ type Config struct {
 	Cache int
 	// SnapshotEvery is after how many finalisations an enactment gets a new snapshot; 0 for never.
 	SnapshotEvery int
-	Logger        *slog.Logger
+	// Tracer makes a span for each write; the zero value makes none.
+	Tracer tracing.Tracer
+	Logger *slog.Logger
 	// Appended is told of every entry that this journal has written, and of the attempts that were decided with it,
 	// before anybody is answered; it may be nil. The enactment is locked meanwhile.
 	Appended func(sequence uint64, e *wire.Entry, attempts []enactment.Attempt, outcomes []enactment.Outcome)
@@ -111,7 +115,7 @@ func (j *Journal) Decide(
 			e.doubt = true
 			continue
 		}
-		sequence, err := j.append(ctx, e, d.entry)
+		sequence, err := j.traced(ctx, e, &d)
 		switch {
 		case err == nil:
 			e.apply(sequence, d.entry)
@@ -148,6 +152,25 @@ func (j *Journal) take(key enactment.Key) (e *Enactment, done func()) {
 		j.cache.release(e)
 		e.mu.Unlock()
 	}
+}
+
+// traced is append, with a span.
+func (j *Journal) traced(ctx context.Context, e *Enactment, d *draft) (uint64, error) {
+	action := ""
+	if len(d.fresh) == 1 {
+		action = d.fresh[0].Action
+	}
+	ctx, span := j.Tracer.Start(ctx, "strabo.append", trace.SpanKindProducer, action)
+	sequence, err := j.append(ctx, e, d.entry)
+	switch {
+	case err == nil:
+		span.Ended(tracing.Appended, false)
+	case errors.Is(err, stream.ErrConflict):
+		span.Ended(tracing.Conflict, false)
+	default:
+		span.Ended(tracing.Failed, true)
+	}
+	return sequence, err
 }
 
 // append writes an entry behind what is known of the enactment.

@@ -75,15 +75,9 @@ func run(arguments []string, in io.Reader, out, err io.Writer) (code int) {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	s := &streams{in: in, out: out, err: err}
-	parser := kong.Must(
-		&commandLine{},
-		kong.Name("strabo"),
-		kong.Description("A declarative protocol engine for the Langshaw language."),
-		kong.Vars{"version": "strabo " + version(), "openHelp": openHelp},
+	parser := newParser(
 		kong.Writers(out, err),
 		kong.Exit(func(code int) { panic(exit(code)) }),
-		kong.Help(printHelp),
-		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.Bind(s),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
@@ -93,6 +87,17 @@ func run(arguments []string, in io.Reader, out, err io.Writer) (code int) {
 		return exitWrongUse
 	}
 	return exitCode(command.Run(), err)
+}
+
+// newParser makes the reader of command lines.
+func newParser(options ...kong.Option) *kong.Kong {
+	return kong.Must(&commandLine{}, append([]kong.Option{
+		kong.Name("strabo"),
+		kong.Description("A declarative protocol engine for the Langshaw language."),
+		kong.Vars{"version": "strabo " + version(), "openHelp": openHelp},
+		kong.Help(printHelp),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
+	}, options...)...)
 }
 
 func exitCode(failure error, err io.Writer) int {

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,6 +156,22 @@ func TestCommandsOfTheReadme(t *testing.T) {
 		}
 	}
 	require.Positive(t, count)
+}
+
+// Commands that stand alone, without a dollar sign, need something more: a shop that is there, or somebody to stop them.
+// They are read as they are when they run.
+func TestOtherCommandsOfTheReadme(t *testing.T) {
+	found := regexp.MustCompile("(?m)^    strabo (.*)$|`strabo ([a-z][^`]* [^`]*)`").FindAllStringSubmatch(readme(t), -1)
+	require.NotEmpty(t, found)
+	for _, command := range found {
+		arguments := words(command[1] + command[2])
+		if slices.Contains(arguments, "--help") {
+			require.Equal(t, exitFine, run(arguments, strings.NewReader(""), io.Discard, io.Discard))
+			continue
+		}
+		_, err := newParser().Parse(arguments)
+		require.NoError(t, err, command[0])
+	}
 }
 
 // The protocols of the README are the files that it names before them.

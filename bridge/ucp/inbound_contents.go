@@ -4,10 +4,34 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
+
+// wish is what a platform asks for, as Create and Update bind it. Values that were not given are null.
+type wish struct{ lineItems, buyer, fulfillment, discounts, instruments, context enactment.Value }
+
+var nothing = wish{null, null, null, null, null, null}
+
+// wishOf reads what a Create or an Update has bound.
+func wishOf(asked *enactment.Instance) wish {
+	value := func(name string) enactment.Value {
+		if v, ok := asked.Value(name); ok {
+			return v
+		}
+		return null
+	}
+	return wish{
+		value("line_items"), value("buyer"), value("fulfillment"), value("discounts"), value("instruments"), value("context"),
+	}
+}
+
+func (c wish) bind(values enactment.Values) enactment.Values {
+	values["line_items"], values["buyer"], values["fulfillment"] = c.lineItems, c.buyer, c.fulfillment
+	values["discounts"], values["instruments"], values["context"] = c.discounts, c.instruments, c.context
+	return values
+}
 
 // asked is the part of a create or update that the bridge reads. A member that is nil was omitted.
 type asked struct {
@@ -17,16 +41,7 @@ type asked struct {
 	Buyer       json.RawMessage `json:"buyer"`
 	Fulfillment json.RawMessage `json:"fulfillment"`
 	Discounts   json.RawMessage `json:"discounts"`
-}
-
-// line is a line item as it is bound: what the platform says of it, and the id that the bridge keeps it by.
-type line struct {
-	ID   string `json:"id"`
-	Item struct {
-		ID string `json:"id"`
-	} `json:"item"`
-	Quantity int64  `json:"quantity"`
-	ParentID string `json:"parent_id,omitempty"`
+	Context     json.RawMessage `json:"context"`
 }
 
 // fulfillment is what the platform says of fulfillment. What the Business says in the same places (titles, options,
@@ -54,35 +69,42 @@ func readAsked(body enactment.Value) (asked, error) {
 
 // merge puts what was asked for over what there is. Omitted members are kept, null clears, and everything else
 // replaces, but within a fulfillment method.
-func (a asked) merge(before Contents) (Contents, error) {
+func (a asked) merge(before wish) (wish, error) {
 	after := before
 	if a.LineItems != nil {
-		lines, err := mergeLines(a.LineItems, before.LineItems)
+		lines, err := mergeLines(a.LineItems, before.lineItems)
 		if err != nil {
-			return Contents{}, err
+			return wish{}, err
 		}
-		after.LineItems = lines
+		after.lineItems = lines
 	}
 	if a.Buyer != nil {
 		var buyer map[string]json.RawMessage
 		if err := readAs(a.Buyer, "$.buyer", &buyer); err != nil {
-			return Contents{}, err
+			return wish{}, err
 		}
-		after.Buyer = enactment.MustValue(a.Buyer)
+		after.buyer = enactment.MustValue(a.Buyer)
 	}
 	if a.Fulfillment != nil {
-		merged, err := mergeFulfillment(a.Fulfillment, before.Fulfillment)
+		merged, err := mergeFulfillment(a.Fulfillment, before.fulfillment)
 		if err != nil {
-			return Contents{}, err
+			return wish{}, err
 		}
-		after.Fulfillment = merged
+		after.fulfillment = merged
 	}
 	if a.Discounts != nil {
 		codes, err := readCodes(a.Discounts)
 		if err != nil {
-			return Contents{}, err
+			return wish{}, err
 		}
-		after.Discounts = codes
+		after.discounts = codes
+	}
+	if a.Context != nil {
+		var context map[string]json.RawMessage
+		if err := readAs(a.Context, "$.context", &context); err != nil {
+			return wish{}, err
+		}
+		after.context = enactment.MustValue(a.Context)
 	}
 	return after, nil
 }
@@ -90,7 +112,7 @@ func (a asked) merge(before Contents) (Contents, error) {
 // mergeLines reads line items and gives each an id: its own, else that of a line with the same item before, else a new
 // one.
 func mergeLines(raw json.RawMessage, before enactment.Value) (enactment.Value, error) {
-	var lines, known []line
+	var lines, known []model.WishedLine
 	if err := readAs(raw, "$.line_items", &lines); err != nil {
 		return enactment.Value{}, err
 	}
@@ -131,7 +153,7 @@ func mergeLines(raw json.RawMessage, before enactment.Value) (enactment.Value, e
 	return enactment.MustValue(lines), nil
 }
 
-func usedBefore(known []line, id string) bool {
+func usedBefore(known []model.WishedLine, id string) bool {
 	for _, k := range known {
 		if k.ID == id {
 			return true
@@ -221,10 +243,3 @@ func readCodes(raw json.RawMessage) (enactment.Value, error) {
 	return enactment.ValueOf(discounts)
 }
 
-// invalid is the problem of a body that has not the shape of the wire.
-func invalid(path, format string, arguments ...any) *problem {
-	return &problem{
-		status: http.StatusUnprocessableEntity, code: "INVALID_REQUEST", path: path,
-		detail: fmt.Sprintf(format, arguments...),
-	}
-}

@@ -242,4 +242,3 @@ func readCodes(raw json.RawMessage) (enactment.Value, error) {
 	}
 	return enactment.ValueOf(discounts)
 }
-

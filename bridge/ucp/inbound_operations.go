@@ -319,8 +319,7 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 				return nil, unready(standing.Statement)
 			}
 		}
-		mark, err := in.courier.expect(ctx, c.id, profileIn(c.agent))
-		if err != nil {
+		if err := in.courier.expect(ctx, c.id, profileIn(c.agent)); err != nil {
 			return nil, err
 		}
 		rejection, err := s.attempt(ctx, attempt, "Complete", enactment.Values{
@@ -330,14 +329,12 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 		case err != nil:
 			return nil, err
 		case rejection != nil && outdated(rejection):
-			in.courier.forget(mark)
 			now := s.standing()
 			if !now.Ended() {
 				return nil, busy("The checkout was changed, or is being paid, by another request.")
 			}
 			return nil, tooLate(what, &now)
 		case rejection != nil:
-			in.courier.forget(mark)
 			return nil, refusedBy(rejection, what)
 		}
 		if own = s.own(attempt); own == nil {
@@ -366,13 +363,13 @@ func (in *Inbound) paid(ctx context.Context, s *session, complete *enactment.Ins
 	case err != nil:
 		return nil, err
 	case declined != nil:
-		in.courier.drop(s.cid)
 		return nil, said(declined, "notice", statusOfDecline)
 	case standing.Completed == nil:
-		in.courier.drop(s.cid)
 		return nil, tooLate("The payment", &standing)
 	}
-	in.courier.notify(s.cid)
+	if err := in.courier.placed(ctx, s.cid, &standing); err != nil {
+		return nil, err
+	}
 	return in.showing(http.StatusOK, standing)
 }
 

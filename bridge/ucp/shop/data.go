@@ -127,6 +127,7 @@ func readTable(dir fs.FS, name string, take func(row) error) error {
 	}
 	defer file.Close()
 	reader := csv.NewReader(file)
+	reader.LazyQuotes = true // The published promotions.csv has a JSON array in a field without quotes.
 	header, err := reader.Read()
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
 	"github.com/strabo-engine/strabo/syncserver"
@@ -54,8 +56,8 @@ const (
 const shutdownTimeout = 5 * time.Second
 
 // Serve opens the shop for business; close the server when it is needed no more.
-func Serve(shop *Shop, options ServeOptions) (*Server, error) {
-	rules, err := protocols.Load("simple-ucp",
+func Serve(lamps *Shop, options ServeOptions) (*Server, error) {
+	rules, err := protocols.Load("ucp-incremental",
 		enactment.WithParties("Business", "lamp-shop"), enactment.WithParties("Platform", "inbound-bridge"))
 	if err != nil {
 		return nil, fmt.Errorf("demo shop: %w", err)
@@ -71,21 +73,26 @@ func Serve(shop *Shop, options ServeOptions) (*Server, error) {
 		executorOptions = append(executorOptions, syncserver.WithRecorder(options.Recorder))
 	}
 	s := &Server{local: syncserver.NewLocal(rules, executorOptions...), errors: make(chan error, 3)}
-	if err := s.open(shop, rules, options); err != nil {
+	if err := s.open(lamps, rules, options); err != nil {
 		s.local.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) open(shop *Shop, rules *enactment.Rules, options ServeOptions) error {
-	agent, err := shop.Agent(rules, s.local, adapter.WithLogger(options.Logger))
+func (s *Server) open(lamps *Shop, rules *enactment.Rules, options ServeOptions) error {
+	sells, err := shop.Open(lamps.data, lamps.store, Currency, "https://lamps.example/orders/", []model.Link{
+		{Type: "terms_of_service", URL: "https://lamps.example/terms"},
+	}, options.Logger)
 	if err != nil {
-		return err
+		return fmt.Errorf("demo shop: %w", err)
+	}
+	agent, err := sells.Agent(rules, s.local)
+	if err != nil {
+		return fmt.Errorf("demo shop: %w", err)
 	}
 	inbound, err := ucp.NewInbound(rules, s.local, ucp.InboundOptions{
-		Storefront: shop, PaymentHandlers: PaymentHandlers(), Logger: options.Logger,
-		Links: []ucp.Link{{Type: "terms_of_service", URL: "https://lamps.example/terms"}},
+		Keys: keyvalue.NewMemory(ucp.KeysRemembered), Store: lamps.store, PaymentHandlers: lamps.data.Handlers, Logger: options.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("demo shop: %w", err)

@@ -1,6 +1,7 @@
 package protocols
 
 import (
+	"encoding/json"
 	"math"
 
 	"github.com/strabo-engine/strabo/enactment"
@@ -76,82 +77,85 @@ func precedes(i enactment.Instance, next int64) bool {
 	return ok && revision+1 == next
 }
 
-// total is an entry of totals as UCP 2026-04-08 has it (types/totals.json): amounts in minor units with their sign.
-type total struct {
-	Type        string  `json:"type"`
-	DisplayText *string `json:"display_text"`
-	Amount      *int64  `json:"amount"`
-	Lines       []struct {
-		Amount *int64 `json:"amount"`
-	} `json:"lines"`
-}
-
 // mostAmount is what an amount may be at most, so that it survives a peer whose numbers are floating point: 2^53 - 1.
 const mostAmount = 1<<53 - 1
 
+// members are those of a JSON object, by their exact names: encoding/json would take Amount for amount, other readers
+// would not.
+type members map[string]json.RawMessage
+
 // totalsAddUp: there is one subtotal and one total, the total is the sum of all other entries, an entry with lines is
-// the sum of its lines, discounts are below zero and charges are not.
+// the sum of its lines, discounts are below zero and charges are not (UCP 2026-04-08, types/totals.json).
 func totalsAddUp(_ enactment.View, candidate enactment.Instance) bool {
 	value, _ := candidate.Value("totals")
-	var totals []total
+	var totals []members
 	if value.IsZero() || value.Decode(&totals) != nil {
 		return false
 	}
 	subtotals, sums, sum, expected := 0, 0, int64(0), int64(0)
 	for _, entry := range totals {
-		if !entry.sound() {
+		kind, amount, ok := entry.total()
+		switch {
+		case !ok:
 			return false
-		}
-		switch entry.Type {
-		case "total":
+		case kind == "total":
 			sums++
-			expected = *entry.Amount
+			expected = amount
 			continue
-		case "subtotal":
+		case kind == "subtotal":
 			subtotals++
 		}
-		if sum += *entry.Amount; !within(&sum) {
+		if sum += amount; !within(sum) {
 			return false
 		}
 	}
 	return subtotals == 1 && sums == 1 && sum == expected
 }
 
-// sound tells whether an entry is right by itself.
-func (t *total) sound() bool {
-	if !within(t.Amount) {
-		return false
+// total reads an entry of totals; false if it is wrong by itself.
+func (m members) total() (kind string, amount int64, ok bool) {
+	if json.Unmarshal(m["type"], &kind) != nil {
+		return "", 0, false
 	}
-	switch t.Type {
+	if amount, ok = m.amount(); !ok {
+		return "", 0, false
+	}
+	switch kind {
 	case "discount", "items_discount":
-		if *t.Amount >= 0 {
-			return false
-		}
+		ok = amount < 0
 	case "subtotal", "fulfillment", "tax", "fee":
-		if *t.Amount < 0 {
-			return false
-		}
+		ok = amount >= 0
 	case "total":
 	default:
-		if t.Type == "" || t.DisplayText == nil {
-			return false
-		}
+		var text *string
+		ok = kind != "" && json.Unmarshal(m["display_text"], &text) == nil && text != nil
 	}
-	if t.Lines == nil {
-		return true
+	if lines, has := m["lines"]; ok && has {
+		var parts []members
+		ok = json.Unmarshal(lines, &parts) == nil && sumOf(parts) == amount
 	}
-	sum := int64(0)
-	for _, line := range t.Lines {
-		if !within(line.Amount) {
-			return false
-		}
-		if sum += *line.Amount; !within(&sum) {
-			return false
-		}
-	}
-	return sum == *t.Amount
+	return kind, amount, ok
 }
 
-func within(amount *int64) bool {
-	return amount != nil && *amount >= -mostAmount && *amount <= mostAmount
+// sumOf adds up lines; it is beyond all amounts if one of them has none, or if they add up to more than an amount may be.
+func sumOf(lines []members) int64 {
+	sum := int64(0)
+	for _, line := range lines {
+		amount, ok := line.amount()
+		if sum += amount; !ok || !within(sum) {
+			return mostAmount + 1
+		}
+	}
+	return sum
 }
+
+// amount reads an amount in minor units with its sign.
+func (m members) amount() (int64, bool) {
+	var amount *int64
+	if json.Unmarshal(m["amount"], &amount) != nil || amount == nil {
+		return 0, false
+	}
+	return *amount, within(*amount)
+}
+
+func within(amount int64) bool { return amount >= -mostAmount && amount <= mostAmount }

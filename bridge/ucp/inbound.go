@@ -2,6 +2,7 @@ package ucp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -100,6 +101,7 @@ type Inbound struct {
 	options  InboundOptions
 	log      *slog.Logger
 	mux      *http.ServeMux
+	handlers []byte        // the payment handlers, encoded
 	places   chan struct{} // a token for each request under way
 	courier  *courier
 	flights  sync.Map // of *flight, by the name of an Idempotency-Key that is being answered
@@ -136,6 +138,13 @@ func NewInbound(rules *enactment.Rules, exec adapter.Attendant, options InboundO
 	}
 	if in.identity.Party == "" {
 		in.identity.Party, _ = rules.Party("Platform")
+	}
+	if in.options.PaymentHandlers == nil {
+		in.options.PaymentHandlers = []PaymentHandler{}
+	}
+	var err error
+	if in.handlers, err = json.Marshal(in.options.PaymentHandlers); err != nil {
+		return nil, fmt.Errorf("ucp: inbound: payment handlers: %w", err)
 	}
 	in.courier = newCourier(in)
 	in.mux = in.routes()

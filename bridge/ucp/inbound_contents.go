@@ -1,9 +1,10 @@
 package ucp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
@@ -33,87 +34,91 @@ func (c wish) bind(values enactment.Values) enactment.Values {
 	return values
 }
 
-// asked is the part of a create or update that the bridge reads. A member that is nil was omitted.
-type asked struct {
-	ID          *string         `json:"id"`
-	Currency    *string         `json:"currency"`
-	LineItems   json.RawMessage `json:"line_items"`
-	Buyer       json.RawMessage `json:"buyer"`
-	Fulfillment json.RawMessage `json:"fulfillment"`
-	Discounts   json.RawMessage `json:"discounts"`
-	Context     json.RawMessage `json:"context"`
+// asked is what the bridge reads of the body of a create or update, by name; what was omitted is not in it.
+type asked enactment.Values
+
+// shippingMethod is what a platform says of one way of fulfillment. What the Business says in the same places (titles,
+// options, prices) is left out, so that a platform may send back what it was shown without changing anything.
+type shippingMethod struct {
+	ID           *string             `json:"id,omitempty"`
+	Type         *string             `json:"type,omitempty"`
+	LineItemIDs  []string            `json:"line_item_ids,omitempty"`
+	Destinations []model.Destination `json:"destinations,omitempty"`
+	Selected     *string             `json:"selected_destination_id,omitempty"`
+	Groups       []shippingGroup     `json:"groups,omitempty"`
 }
 
-// fulfillment is what the platform says of fulfillment. What the Business says in the same places (titles, options,
-// prices) is left out, so that a platform may send back what it was shown without changing anything.
-type fulfillment struct {
-	Methods []map[string]json.RawMessage `json:"methods"`
+type shippingGroup struct {
+	ID       *string `json:"id,omitempty"`
+	Selected *string `json:"selected_option_id,omitempty"`
 }
 
-// methodMembers are the members of a fulfillment method that are the platform's.
-var methodMembers = []string{"id", "type", "line_item_ids", "destinations", "selected_destination_id", "groups"}
+type shipping struct {
+	Methods []shippingMethod `json:"methods"`
+}
 
 var null = enactment.MustValue(nil)
 
 // readAsked reads the body of a create or update.
 func readAsked(body enactment.Value) (asked, error) {
-	var a asked
-	if body.Equal(null) {
-		return asked{}, invalid("$", "The body must be a checkout object.")
+	if !isObject(body) {
+		return nil, invalid("$", "The body must be a checkout object.")
 	}
-	if err := readAs([]byte(body.String()), "$", &a); err != nil {
-		return asked{}, err
+	values, err := enactment.ParseValues([]byte(body.String()))
+	return asked(values), err
+}
+
+func isObject(value enactment.Value) bool { return strings.HasPrefix(value.String(), "{") }
+
+// id gives the id of the checkout that the body says it is about, if it says so.
+func (a asked) id() (string, error) {
+	value, ok := a["id"]
+	if !ok || value.Equal(null) {
+		return "", nil
 	}
-	return a, nil
+	var id string
+	return id, readAs(value, "$.id", &id)
 }
 
 // merge puts what was asked for over what there is. Omitted members are kept, null clears, and everything else
 // replaces, but within a fulfillment method.
 func (a asked) merge(before wish) (wish, error) {
 	after := before
-	if a.LineItems != nil {
-		lines, err := mergeLines(a.LineItems, before.lineItems)
-		if err != nil {
+	var err error
+	if value, ok := a["line_items"]; ok {
+		if after.lineItems, err = mergeLines(value, before.lineItems); err != nil {
 			return wish{}, err
 		}
-		after.lineItems = lines
 	}
-	if a.Buyer != nil {
-		var buyer map[string]json.RawMessage
-		if err := readAs(a.Buyer, "$.buyer", &buyer); err != nil {
+	for name, into := range map[string]*enactment.Value{"buyer": &after.buyer, "context": &after.context} {
+		value, ok := a[name]
+		if !ok {
+			continue
+		}
+		var members map[string]json.RawMessage
+		if err := readAs(value, "$."+name, &members); err != nil {
 			return wish{}, err
 		}
-		after.buyer = enactment.MustValue(a.Buyer)
+		*into = value
 	}
-	if a.Fulfillment != nil {
-		merged, err := mergeFulfillment(a.Fulfillment, before.fulfillment)
-		if err != nil {
+	if value, ok := a["fulfillment"]; ok {
+		if after.fulfillment, err = mergeFulfillment(value, before.fulfillment); err != nil {
 			return wish{}, err
 		}
-		after.fulfillment = merged
 	}
-	if a.Discounts != nil {
-		codes, err := readCodes(a.Discounts)
-		if err != nil {
+	if value, ok := a["discounts"]; ok {
+		if after.discounts, err = readCodes(value); err != nil {
 			return wish{}, err
 		}
-		after.discounts = codes
-	}
-	if a.Context != nil {
-		var context map[string]json.RawMessage
-		if err := readAs(a.Context, "$.context", &context); err != nil {
-			return wish{}, err
-		}
-		after.context = enactment.MustValue(a.Context)
 	}
 	return after, nil
 }
 
 // mergeLines reads line items and gives each an id: its own, else that of a line with the same item before, else a new
 // one.
-func mergeLines(raw json.RawMessage, before enactment.Value) (enactment.Value, error) {
+func mergeLines(asked, before enactment.Value) (enactment.Value, error) {
 	var lines, known []model.WishedLine
-	if err := readAs(raw, "$.line_items", &lines); err != nil {
+	if err := readAs(asked, "$.line_items", &lines); err != nil {
 		return enactment.Value{}, err
 	}
 	if len(lines) == 0 {
@@ -164,81 +169,67 @@ func usedBefore(known []model.WishedLine, id string) bool {
 
 // mergeFulfillment reads fulfillment and keeps, in each method, the members that the platform omits. A method is the
 // one before it with the same id or, where it has no id, the one of the same type.
-func mergeFulfillment(raw json.RawMessage, before enactment.Value) (enactment.Value, error) {
-	if string(raw) == "null" {
+func mergeFulfillment(asked, before enactment.Value) (enactment.Value, error) {
+	if asked.Equal(null) {
 		return null, nil
 	}
-	var wanted, known fulfillment
-	if err := readAs(raw, "$.fulfillment", &wanted); err != nil {
+	var wanted, known shipping
+	if err := readAs(asked, "$.fulfillment", &wanted); err != nil {
 		return enactment.Value{}, err
 	}
 	if err := before.Decode(&known); err != nil {
 		return enactment.Value{}, fmt.Errorf("ucp: inbound: fulfillment of the enactment: %w", err)
 	}
-	for i, method := range wanted.Methods {
-		merged := make(map[string]json.RawMessage)
+	if wanted.Methods == nil {
+		wanted.Methods = []shippingMethod{}
+	}
+	for i := range wanted.Methods {
 		for _, old := range known.Methods {
-			if sameMethod(method, old) {
-				maps.Copy(merged, old)
+			if wanted.Methods[i].like(old) {
+				wanted.Methods[i].keep(old)
 				break
 			}
 		}
-		for _, member := range methodMembers {
-			if value, ok := method[member]; ok {
-				merged[member] = value
-			}
-		}
-		if groups, ok := merged["groups"]; ok {
-			selected, err := readGroups(groups, fmt.Sprintf("$.fulfillment.methods[%d].groups", i))
-			if err != nil {
-				return enactment.Value{}, err
-			}
-			merged["groups"] = selected
-		}
-		if destinations, ok := merged["destinations"]; ok {
-			var objects []map[string]json.RawMessage
-			if err := readAs(destinations, fmt.Sprintf("$.fulfillment.methods[%d].destinations", i), &objects); err != nil {
-				return enactment.Value{}, err
-			}
-		}
-		wanted.Methods[i] = merged
 	}
-	value, err := enactment.ValueOf(wanted)
-	if err != nil {
-		return enactment.Value{}, invalid("$.fulfillment", "fulfillment is not sound JSON.")
-	}
-	return value, nil
+	return enactment.ValueOf(wanted)
 }
 
-func sameMethod(a, b map[string]json.RawMessage) bool {
-	if id, ok := a["id"]; ok && b["id"] != nil {
-		return string(id) == string(b["id"])
+// like tells whether two methods are the same one.
+func (m *shippingMethod) like(old shippingMethod) bool {
+	if m.ID != nil && old.ID != nil {
+		return *m.ID == *old.ID
 	}
-	return a["type"] == nil || b["type"] == nil || string(a["type"]) == string(b["type"])
+	return m.Type == nil || old.Type == nil || *m.Type == *old.Type
 }
 
-// readGroups keeps of fulfillment groups what the platform says: which option is selected in which group.
-func readGroups(raw json.RawMessage, path string) (json.RawMessage, error) {
-	var groups []struct {
-		ID       json.RawMessage `json:"id,omitempty"`
-		Selected json.RawMessage `json:"selected_option_id,omitempty"`
+// keep keeps what was said before and is not said now.
+func (m *shippingMethod) keep(old shippingMethod) {
+	m.ID, m.Type = cmp.Or(m.ID, old.ID), cmp.Or(m.Type, old.Type)
+	m.Selected = cmp.Or(m.Selected, old.Selected)
+	if m.LineItemIDs == nil {
+		m.LineItemIDs = old.LineItemIDs
 	}
-	if err := readAs(raw, path, &groups); err != nil {
-		return nil, err
+	if m.Destinations == nil {
+		m.Destinations = old.Destinations
 	}
-	return json.Marshal(groups)
+	if m.Groups == nil {
+		m.Groups = old.Groups
+	}
 }
 
 // readCodes keeps of discounts the codes, which are the platform's; what was applied is the Business's.
-func readCodes(raw json.RawMessage) (enactment.Value, error) {
-	if string(raw) == "null" {
+func readCodes(asked enactment.Value) (enactment.Value, error) {
+	if asked.Equal(null) {
 		return null, nil
 	}
 	var discounts struct {
 		Codes []string `json:"codes"`
 	}
-	if err := readAs(raw, "$.discounts", &discounts); err != nil {
+	if err := readAs(asked, "$.discounts", &discounts); err != nil {
 		return enactment.Value{}, err
+	}
+	if discounts.Codes == nil {
+		discounts.Codes = []string{}
 	}
 	return enactment.ValueOf(discounts)
 }

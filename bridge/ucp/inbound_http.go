@@ -277,7 +277,12 @@ func (in *Inbound) answer(ctx context.Context, came *result, err error) reply {
 		}
 		came = &result{status: p.status, body: p.body()}
 	}
-	encoded, err := json.Marshal(came.body)
+	encoded, ready := came.body.(json.RawMessage)
+	if !ready {
+		encoded, err = json.Marshal(came.body)
+	} else {
+		err = nil
+	}
 	if err != nil {
 		in.log.ErrorContext(ctx, "ucp: an answer could not be encoded", "error", err)
 		return reply{status: http.StatusInternalServerError, body: []byte("{}\n")}

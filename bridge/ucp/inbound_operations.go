@@ -76,7 +76,7 @@ func (in *Inbound) create(ctx context.Context, c call) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if asked.LineItems == nil {
+	if _, ok := asked["line_items"]; !ok {
 		return nil, invalid("$.line_items", "line_items are missing.")
 	}
 	wanted, err := asked.merge(nothing)
@@ -132,7 +132,9 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if asked.ID != nil && *asked.ID != c.id {
+	if id, err := asked.id(); err != nil {
+		return nil, err
+	} else if id != "" && id != c.id {
 		return nil, invalid("$.id", "The body is about another checkout than the path.")
 	}
 	s, standing, err := in.find(ctx, c.id, adapter.Known)
@@ -394,17 +396,17 @@ func unready(statement *enactment.Instance) *problem {
 // Business's to judge, but for the handler and the form of the mandate.
 func (in *Inbound) readPayment(body enactment.Value) (enactment.Value, error) {
 	var asked struct {
-		PaymentData json.RawMessage `json:"payment_data"`
+		PaymentData map[string]json.RawMessage `json:"payment_data"`
 		AP2         *struct {
 			CheckoutMandate string `json:"checkout_mandate"`
 		} `json:"ap2"`
 	}
-	if readAs([]byte(body.String()), "$", &asked) != nil || asked.PaymentData == nil {
-		return enactment.Value{}, invalid("$.payment_data", "payment_data must be a payment instrument.")
+	if err := readAs(body, "$", &asked); err != nil {
+		return enactment.Value{}, err
 	}
-	var instrument map[string]json.RawMessage
 	var handler string
-	if readAs(asked.PaymentData, "$.payment_data", &instrument) != nil || json.Unmarshal(instrument["handler_id"], &handler) != nil {
+	instrument := asked.PaymentData
+	if json.Unmarshal(instrument["handler_id"], &handler) != nil {
 		return enactment.Value{}, invalid("$.payment_data.handler_id", "payment_data must be a payment instrument with a handler_id.")
 	}
 	if !in.takes(handler) {

@@ -155,7 +155,7 @@ func (in *Inbound) putOrder(ctx context.Context, c call) (*result, error) {
 		} `json:"fulfillment"`
 		Adjustments []model.Adjustment `json:"adjustments"`
 	}
-	if err := readAs([]byte(c.body.String()), "$", &asked); err != nil {
+	if err := readAs(c.body, "$", &asked); err != nil {
 		return nil, err
 	}
 	if asked.ID != nil && *asked.ID != c.id {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
-	"github.com/strabo-engine/strabo/enactment"
 )
 
 // This file is the model on the wire of UCP 2026-01-11: capabilities are a list, payment handlers stand in payment, and
@@ -50,46 +50,14 @@ func spoken(names ...string) metadata {
 	return m
 }
 
-// checkoutView is a checkout as the wire shows it. It has no place for a payment.
-type checkoutView struct {
-	UCP         metadata        `json:"ucp"`
-	ID          enactment.Value `json:"id"`
-	LineItems   json.RawMessage `json:"line_items"`
-	Buyer       json.RawMessage `json:"buyer,omitempty"`
-	Status      string          `json:"status"`
-	Currency    enactment.Value `json:"currency"`
-	Totals      []Total         `json:"totals"`
-	Messages    json.RawMessage `json:"messages,omitempty"`
-	Links       json.RawMessage `json:"links"`
-	ExpiresAt   json.RawMessage `json:"expires_at,omitempty"`
-	ContinueURL json.RawMessage `json:"continue_url,omitempty"`
-	Payment     paymentView     `json:"payment"`
-	Order       *orderLink      `json:"order,omitempty"`
-	Fulfillment json.RawMessage `json:"fulfillment,omitempty"`
-	Discounts   json.RawMessage `json:"discounts,omitempty"`
-}
-
-type paymentView struct {
-	Handlers    []PaymentHandler `json:"handlers"`
-	Instruments []struct{}       `json:"instruments"`
-}
-
 // orderLink is what a completed checkout says of its order.
 type orderLink struct {
 	ID           string `json:"id"`
 	PermalinkURL string `json:"permalink_url"`
 }
 
-// stated is the body of a statement, in pieces that go to the wire as they are.
-type stated struct {
-	LineItems   json.RawMessage `json:"line_items"`
-	Buyer       json.RawMessage `json:"buyer"`
-	Links       json.RawMessage `json:"links"`
-	Fulfillment json.RawMessage `json:"fulfillment"`
-	Discounts   json.RawMessage `json:"discounts"`
-	ExpiresAt   json.RawMessage `json:"expires_at"`
-	ContinueURL json.RawMessage `json:"continue_url"`
-}
+// statedMembers are those of a statement's checkout that go to the wire as they are, since both have the same form.
+var statedMembers = []string{"line_items", "buyer", "links", "fulfillment", "discounts", "expires_at", "continue_url"}
 
 // lowered gives totals as the wire has them.
 func lowered(totals []Total) []Total {
@@ -106,75 +74,147 @@ func etagOf(s *model.Standing) string {
 	return `"` + strconv.FormatInt(s.Revision, 10) + "-" + s.Status() + `"`
 }
 
-// view shows a checkout as the wire has it.
-func (in *Inbound) view(s model.Standing) (*checkoutView, error) {
-	v := &checkoutView{
-		Status:  s.Status(),
-		Payment: paymentView{Handlers: in.options.PaymentHandlers, Instruments: []struct{}{}},
+// view shows a checkout as the wire has it. It has no place for a payment. The text is put together of values that are
+// sound JSON already: this is what the bridge does most.
+func (in *Inbound) view(s model.Standing) (json.RawMessage, error) {
+	value := func(name string) string {
+		v, _ := s.Statement.Value(name)
+		return v.String()
 	}
-	if v.Payment.Handlers == nil {
-		v.Payment.Handlers = []PaymentHandler{}
-	}
-	v.ID, _ = s.Statement.Value("id")
-	v.Currency, _ = s.Statement.Value("currency")
-	body, _ := s.Statement.Value("checkout")
-	var said stated
-	if err := body.Decode(&said); err != nil {
-		return nil, fmt.Errorf("ucp: inbound: checkout of a statement: %w", err)
-	}
-	totals, _ := s.Statement.Value("totals")
-	if err := totals.Decode(&v.Totals); err != nil {
-		return nil, fmt.Errorf("ucp: inbound: totals of a statement: %w", err)
-	}
-	v.Totals = lowered(v.Totals)
-	v.LineItems, v.Links, v.Fulfillment, v.Discounts = said.LineItems, said.Links, said.Fulfillment, said.Discounts
-	v.ExpiresAt, v.ContinueURL = said.ExpiresAt, said.ContinueURL
-	capabilities := []string{checkoutCapability}
-	if len(said.Buyer) > 0 && string(said.Buyer) != "null" {
-		v.Buyer = said.Buyer
-		if strings.Contains(string(said.Buyer), `"consent"`) {
-			capabilities = append(capabilities, consentCapability)
+	body := make(map[string]string, len(statedMembers))
+	for name, text := range members(value("checkout")) {
+		if text != "null" {
+			body[name] = text
 		}
 	}
-	if said.Fulfillment != nil {
-		capabilities = append(capabilities, fulfillmentCapability)
-	}
-	if said.Discounts != nil {
-		capabilities = append(capabilities, discountCapability)
-	}
-	v.UCP = spoken(capabilities...)
-	if !s.Ended() {
-		if messages, _ := s.Statement.Value("messages"); messages.String() != "[]" {
-			v.Messages = json.RawMessage(messages.String())
+	totals := value("totals")
+	if strings.Contains(totals, "discount") {
+		var all []Total
+		v, _ := s.Statement.Value("totals")
+		if err := v.Decode(&all); err != nil {
+			return nil, fmt.Errorf("ucp: inbound: totals of a statement: %w", err)
 		}
-		return v, nil
+		text, err := json.Marshal(lowered(all))
+		if err != nil {
+			return nil, fmt.Errorf("ucp: inbound: totals of a statement: %w", err)
+		}
+		totals = string(text)
 	}
-	return v, in.showOrder(&s, v)
+	out := make([]byte, 0, 4096)
+	out = append(out, `{"ucp":{"version":"`+Release+`","capabilities":[`...)
+	out = appendCapability(out, checkoutCapability)
+	for _, extension := range []struct {
+		name  string
+		there bool
+	}{
+		{consentCapability, strings.Contains(body["buyer"], `"consent"`)},
+		{fulfillmentCapability, body["fulfillment"] != ""},
+		{discountCapability, body["discounts"] != ""},
+	} {
+		if extension.there {
+			out = appendCapability(append(out, ','), extension.name)
+		}
+	}
+	out = append(out, `]},"id":`...)
+	out = append(out, value("id")...)
+	out = append(out, `,"status":"`+s.Status()+`","currency":`...)
+	out = append(out, value("currency")...)
+	out = append(out, `,"totals":`...)
+	out = append(out, totals...)
+	for _, name := range statedMembers {
+		if text := body[name]; text != "" {
+			out = append(append(append(append(out, `,"`...), name...), `":`...), text...)
+		}
+	}
+	if messages := value("messages"); !s.Ended() && messages != "[]" {
+		out = append(append(out, `,"messages":`...), messages...)
+	}
+	if order, err := orderOf(&s); err != nil {
+		return nil, err
+	} else if order != nil {
+		text, err := json.Marshal(order)
+		if err != nil {
+			return nil, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
+		}
+		out = append(append(out, `,"order":`...), text...)
+	}
+	out = append(out, `,"payment":{"handlers":`...)
+	out = append(out, in.handlers...)
+	return append(out, `,"instruments":[]}}`...), nil
 }
 
-// showOrder says what the checkout has become.
-func (in *Inbound) showOrder(s *model.Standing, v *checkoutView) error {
+func appendCapability(out []byte, name string) []byte {
+	return append(append(append(out, `{"name":"`...), name...), `","version":"`+Release+`"}`...)
+}
+
+// members ranges over the members of a JSON object that is sound and has no white space, as a [enactment.Value] has it.
+func members(object string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for at := 1; at < len(object)-1; at++ {
+			name := at + 1
+			at = skip(object, at)
+			end := at - 1
+			from := at + 1
+			at = skip(object, from)
+			if !yield(object[name:end], object[from:at]) {
+				return
+			}
+		}
+	}
+}
+
+// skip gives the place behind the value that begins at a place.
+func skip(text string, at int) int {
+	depth := 0
+	for ; at < len(text); at++ {
+		switch text[at] {
+		case '"':
+			for at++; text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return at
+			}
+			depth--
+		case ',', ':':
+			if depth == 0 {
+				return at
+			}
+		}
+	}
+	return at
+}
+
+// orderOf says what a checkout has become; nil if there is no order.
+func orderOf(s *model.Standing) (*orderLink, error) {
 	ended := s.Completed
 	if ended == nil {
 		ended = s.BuyerCompleted
 	}
 	if ended == nil {
-		return nil
+		return nil, nil
 	}
 	order, _ := ended.Value("order")
-	v.Order = new(orderLink)
-	if err := order.Decode(v.Order); err != nil {
-		return fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
+	link := new(orderLink)
+	if err := order.Decode(link); err != nil {
+		return nil, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
 	}
-	return nil
+	return link, nil
 }
 
 // discover answers with the Business's profile.
 func (in *Inbound) discover(_ context.Context, c call) (*result, error) {
 	site := "https://ucp.dev/"
+	description := "services/shopping/rest.openapi.json"
 	handlers := in.options.PaymentHandlers
 	if in.options.Documents != nil {
 		site = c.base + documentsPath
+		description = "services/shopping/openapi.json" // as it lies among the documents of the release
 		handlers = make([]PaymentHandler, len(handlers))
 		for i, h := range in.options.PaymentHandlers {
 			h.Spec, h.ConfigSchema = site+"handlers/"+h.ID, site+"handlers/"+h.ID+"/config.json"
@@ -204,7 +244,7 @@ func (in *Inbound) discover(_ context.Context, c call) (*result, error) {
 	profile.UCP.Version = Release
 	profile.UCP.Services = map[string]service{shoppingService: {
 		Version: Release, Spec: site + "specification/reference",
-		REST: rest{Schema: site + "services/shopping/rest.openapi.json", Endpoint: c.base},
+		REST: rest{Schema: site + description, Endpoint: c.base},
 	}}
 	for _, name := range []string{
 		checkoutCapability, orderCapability, fulfillmentCapability, discountCapability, consentCapability,

@@ -16,13 +16,14 @@ import (
 //
 // The engine offers an action when the protocol allows it, and that tells that the platform has asked for something: a
 // checkout may be refused as long as its creation is not answered, an update rejected, a payment completed, and so on.
-// So the offer of each way to say no, or of what can only be an answer, is the moment to answer.
+// So the offer of each way to say no, or of what can only be an answer, is the moment to answer. Any checkout that has not
+// ended might expire, so with that offer begins whatever another process has left undone.
 func (s *Shop) Agent(rules *enactment.Rules, executor adapter.Executor, options ...adapter.Option) (*adapter.Adapter, error) {
 	agent, err := adapter.New(rules, "Business", executor, append([]adapter.Option{adapter.WithLogger(s.log)}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("shop: %w", err)
 	}
-	for _, action := range []string{"Refused", "Rejected", "Completed", "Cancelled", "Offered"} {
+	for _, action := range []string{"Refused", "Rejected", "Completed", "Cancelled", "Expired"} {
 		agent.OnEnabled(action, func(ctx context.Context, f *adapter.FeasibleAction) error {
 			return s.serve(ctx, agent, f.Enactment)
 		})

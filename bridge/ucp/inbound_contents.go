@@ -1,10 +1,10 @@
 package ucp
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
@@ -60,15 +60,19 @@ type shipping struct {
 var null = enactment.MustValue(nil)
 
 // readAsked reads the body of a create or update.
-func readAsked(body enactment.Value) (asked, error) {
-	if !isObject(body) {
+func readAsked(body []byte) (asked, error) {
+	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+		if _, err := parse(body); err != nil {
+			return nil, err
+		}
 		return nil, invalid("$", "The body must be a checkout object.")
 	}
-	values, err := enactment.ParseValues([]byte(body.String()))
-	return asked(values), err
+	values, err := enactment.ParseValues(body)
+	if err != nil {
+		return nil, unsound()
+	}
+	return asked(values), nil
 }
-
-func isObject(value enactment.Value) bool { return strings.HasPrefix(value.String(), "{") }
 
 // id gives the id of the checkout that the body says it is about, if it says so.
 func (a asked) id() (string, error) {

@@ -19,7 +19,7 @@ import (
 // call is one request of a remote platform, read.
 type call struct {
 	operation, id string
-	body          enactment.Value
+	body          []byte
 	// base is the URL that the request was made at, without the path.
 	base string
 	// agent is the UCP-Agent header.
@@ -123,7 +123,7 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), in.options.AnswerTimeout)
 		defer cancel()
 		c := call{
-			operation: pattern, id: r.PathValue("id"), base: in.base(r), agent: r.Header.Get("UCP-Agent"), creates: creates,
+			operation: pattern, id: r.PathValue("id"), base: in.base(r), agent: r.Header.Get("UCP-Agent"), creates: creates, body: raw,
 			secret: r.Header.Get("Simulation-Secret"), ifMatch: strings.Join(r.Header.Values("If-Match"), ","),
 		}
 		if r.Method == http.MethodPost || r.Method == http.MethodPut {
@@ -140,10 +140,6 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 			c.fingerprint = fingerprintOf(pattern, c.id, raw)
 		}
 		answer := in.once(ctx, c, func() (reply, bool, error) {
-			var err error
-			if c.body, err = parse(raw); err != nil {
-				return in.answer(ctx, nil, err), false, nil
-			}
 			result, err := respond(ctx, c)
 			if errors.Is(err, errReused) {
 				return reply{}, true, err
@@ -204,10 +200,15 @@ func parse(body []byte) (enactment.Value, error) {
 	}
 	value, err := enactment.ParseValue(body)
 	if err != nil {
-		// Not the parser's own words: they may quote what is secret.
-		return value, &problem{status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The body is not sound JSON."}
+		return value, unsound()
 	}
 	return value, nil
+}
+
+// unsound is the problem of a body that is no JSON. It does not have the parser's own words: they may quote what is
+// secret.
+func unsound() *problem {
+	return &problem{status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The body is not sound JSON."}
 }
 
 var (

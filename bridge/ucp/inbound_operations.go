@@ -394,7 +394,11 @@ func unready(statement *enactment.Instance) *problem {
 
 // readPayment gives the instrument of a complete, together with a mandate that comes with it. Its contents are the
 // Business's to judge, but for the handler and the form of the mandate.
-func (in *Inbound) readPayment(body enactment.Value) (enactment.Value, error) {
+func (in *Inbound) readPayment(text []byte) (enactment.Value, error) {
+	body, err := parse(text)
+	if err != nil {
+		return enactment.Value{}, err
+	}
 	var asked struct {
 		PaymentData map[string]json.RawMessage `json:"payment_data"`
 		AP2         *struct {

@@ -155,7 +155,11 @@ func (in *Inbound) putOrder(ctx context.Context, c call) (*result, error) {
 		} `json:"fulfillment"`
 		Adjustments []model.Adjustment `json:"adjustments"`
 	}
-	if err := readAs(c.body, "$", &asked); err != nil {
+	body, err := parse(c.body)
+	if err == nil {
+		err = readAs(body, "$", &asked)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if asked.ID != nil && *asked.ID != c.id {

@@ -132,10 +132,17 @@ func VerifyRequest(ctx context.Context, r *http.Request, body []byte, keys Keys)
 	invalid := func(content string, err error) (Verified, error) {
 		return Verified{}, &negotiation.Error{Code: negotiation.SignatureInvalid, Content: content, Err: err}
 	}
-	// The library takes the first line of each, and the header fields it does not know for empty.
+	// The library takes the first line of each header, takes components that it does not know for empty, and panics on
+	// parameters of a wrong type, so what reaches it is checked first.
 	input, name, err := signatureInput(r.Header)
 	if err != nil {
 		return invalid("The header Signature-Input cannot be read.", err)
+	}
+	for _, name := range input.Params.Names() {
+		value, _ := input.Params.Get(name)
+		if !parameterFits(name, value) {
+			return invalid(fmt.Sprintf("The signature has a parameter %s that is not understood.", name), nil)
+		}
 	}
 	for _, item := range input.Items {
 		component, ok := item.Value.(string)
@@ -168,6 +175,19 @@ func VerifyRequest(ctx context.Context, r *http.Request, body []byte, keys Keys)
 		return Verified{}, known
 	}
 	return invalid("The signature does not verify.", err)
+}
+
+// parameterFits tells whether a parameter of a signature is one of RFC 9421, section 2.3, and of its type.
+func parameterFits(name string, value any) bool {
+	switch name {
+	case "created", "expires":
+		_, ok := value.(int64)
+		return ok
+	case "nonce", "alg", "keyid", "tag":
+		_, ok := value.(string)
+		return ok
+	}
+	return false
 }
 
 // signatureInput gives the components of the signature: the one labelled sig1, or the only one.

@@ -36,6 +36,8 @@ type childConfig struct {
 	Listen string        `json:"listen"`
 	Window time.Duration `json:"window"`
 	Lease  time.Duration `json:"lease"`
+	Memory bool          `json:"memory"`
+	Sync   bool          `json:"sync"`
 }
 
 const childVariable = "STRABO_TEST_CHILD"
@@ -57,7 +59,7 @@ func runChild(text string) error {
 
 // runServer is a server in a process of its own: it prints where it listens, and serves until it is killed.
 func runServer(c childConfig) error {
-	s, err := embedded.Start(embedded.Options{StoreDir: c.Store, Listen: c.Listen})
+	s, err := embedded.Start(embedded.Options{StoreDir: c.Store, Listen: c.Listen, SyncAlways: c.Sync})
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,9 @@ func runServer(c childConfig) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	server, err := syncserver.NewServer(ctx, conn, rules, syncserver.ServerConfig{Window: c.Window, Lease: c.Lease, Logger: quiet()})
+	server, err := syncserver.NewServer(ctx, conn, rules, syncserver.ServerConfig{
+		Window: c.Window, Lease: c.Lease, Memory: c.Memory, Logger: quiet(),
+	})
 	if err != nil {
 		return err
 	}

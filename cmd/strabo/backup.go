@@ -34,8 +34,8 @@ func (backupCommand) examples() string {
 }
 
 // Run writes beside the file first, so that a backup that failed does not take the place of one that did not.
-func (c *backupCommand) Run(ctx context.Context) (err error) {
-	archive, _, done, err := c.archive(ctx, c.Protocol)
+func (c *backupCommand) Run(ctx context.Context, s *streams) (err error) {
+	archive, _, done, err := c.archive(ctx, s, c.Protocol)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (restoreCommand) examples() string {
 
 // Run restores.
 func (c *restoreCommand) Run(ctx context.Context, s *streams) error {
-	rules, err := loadRules(c.Protocol)
+	rules, err := openRules(s, c.Protocol)
 	if err != nil {
 		return err
 	}

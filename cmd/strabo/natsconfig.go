@@ -44,7 +44,7 @@ func (c *natsConfigCommand) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	rules, err := loadRules(c.Protocol, options...)
+	rules, err := openRules(s, c.Protocol, options...)
 	if err != nil {
 		return err
 	}

@@ -22,10 +22,9 @@ import (
 type serveCommand struct {
 	partyFlags
 	storeFlags
+	finalizeFlags
 	Protocols  []string      `arg:"" name:"protocol" help:"Protocols by name or file; NAME=PROTOCOL serves one under a system name of your own."`
 	Listen     string        `placeholder:"ADDR" help:"Address for agents, where NATS runs inside, such as 127.0.0.1:4222."`
-	Finalize   string        `enum:"immediate,batch" default:"immediate" help:"How attempts are finalised: ${enum}."`
-	Window     time.Duration `default:"20ms" help:"How long attempts of one enactment wait for each other in batch finalisation."`
 	WindowSize int           `default:"0" help:"How many attempts close a window at once; 0 for no such number."`
 	Durability string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
 	Replicas   int           `default:"1" help:"How many servers of a NATS cluster keep each stream."`
@@ -62,7 +61,7 @@ type served struct {
 	rules *enactment.Rules
 }
 
-func (c *serveCommand) systems() ([]served, error) {
+func (c *serveCommand) systems(s *streams) ([]served, error) {
 	parties, err := c.options()
 	if err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func (c *serveCommand) systems() ([]served, error) {
 		if !named {
 			name, protocol = "", text
 		}
-		rules, err := loadRules(protocol, parties...)
+		rules, err := openRules(s, protocol, parties...)
 		if err != nil {
 			return nil, err
 		}
@@ -93,19 +92,21 @@ func (c *serveCommand) systems() ([]served, error) {
 // Run serves until the context ends, as it does when the process is told to stop.
 func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 	log := slog.New(slog.NewJSONHandler(s.err, nil))
-	systems, err := c.systems()
+	span, err := c.span()
+	if err != nil {
+		return err
+	}
+	systems, err := c.systems(s)
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.NATS != "" && c.Listen != "":
 		return errors.New("--listen is for the NATS inside, and with --nats there is none")
-	case c.NATS != "" && c.Durability == "fsync":
-		return errors.New("--durability fsync is an option of the NATS server: with --nats set sync_interval: always there")
 	case c.Accounts && (c.NATS != "" || c.Store == "" || len(systems) > 1):
 		return errors.New("--accounts needs --store and one protocol; for a NATS of your own see strabo nats-config")
 	}
-	settings := natsSettings{listen: c.Listen, sync: c.Durability == "fsync"}
+	settings := natsSettings{listen: c.Listen, sync: c.Durability == fsync}
 	var options []nats.Option
 	if c.Accounts {
 		if settings.config, options, err = c.accounts(systems[0]); err != nil {
@@ -127,7 +128,7 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 	starting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for _, system := range systems {
-		server, err := syncserver.NewServer(starting, store.conn, system.rules, c.config(system, store.keys, provider, log))
+		server, err := syncserver.NewServer(starting, store.conn, system.rules, c.config(system, span, store.keys, provider, log))
 		if err != nil {
 			return fmt.Errorf("%s: %w", system.name, err)
 		}
@@ -161,14 +162,14 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 }
 
 func (c *serveCommand) config(
-	system served, keys *syncserver.Keyring, provider trace.TracerProvider, log *slog.Logger,
+	system served, span time.Duration, keys *syncserver.Keyring, provider trace.TracerProvider, log *slog.Logger,
 ) syncserver.ServerConfig {
 	config := syncserver.ServerConfig{
-		System: system.name, Replicas: c.Replicas, Memory: c.Durability == "none", Retention: c.Retention, Lease: c.Lease,
+		System: system.name, Replicas: c.Replicas, Memory: c.Durability == inMemory, Retention: c.Retention, Lease: c.Lease,
 		Cache: c.Cache, MaxAttempt: c.MaxAttempt, Keys: keys, Tracer: provider, Logger: log,
 	}
-	if c.Finalize == "batch" {
-		config.Window, config.WindowCount = c.Window, c.WindowSize
+	if span > 0 {
+		config.Window, config.WindowCount = span, c.WindowSize
 	}
 	return config
 }

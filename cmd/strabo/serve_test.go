@@ -85,7 +85,7 @@ func TestServe(t *testing.T) {
 	require.Equal(t, "ok\n", get(t, s.HTTP+"/healthz"))
 	require.Equal(t, "ready\n", get(t, s.HTTP+"/readyz"))
 
-	rules, err := loadRules(protocol)
+	rules, err := openRules(&streams{err: io.Discard}, protocol)
 	require.NoError(t, err)
 	conn, err := nats.Connect(s.NATS)
 	require.NoError(t, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,8 +13,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/langshaw"
-	"github.com/strabo-engine/strabo/protocols"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )
@@ -47,38 +44,6 @@ func (f partyFlags) options() ([]enactment.Option, error) {
 	return options, nil
 }
 
-// loadRules compiles a protocol that ships with the engine, or one of a file with the companion that lies beside it.
-func loadRules(name string, options ...enactment.Option) (*enactment.Rules, error) {
-	if !strings.HasSuffix(name, ".lsh") {
-		return protocols.Load(name, options...)
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	protocol, diagnostics := langshaw.Parse(text)
-	if diagnostics.HasErrors() {
-		return nil, fmt.Errorf("%s has errors: see strabo check %s", name, name)
-	}
-	beside := strings.TrimSuffix(name, ".lsh") + ".yaml"
-	switch text, err = os.ReadFile(beside); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, err
-	default:
-		companion, err := protocols.ParseCompanion(text, protocol)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", beside, err)
-		}
-		options = append(companion.Options(), options...)
-	}
-	rules, err := enactment.Compile(protocol, options...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return rules, nil
-}
-
 // storeFlags say where the streams of a system are.
 type storeFlags struct {
 	NATS  string `name:"nats" placeholder:"URL" help:"A NATS of your own, with JetStream; else one runs inside."`
@@ -99,6 +64,8 @@ type connected struct {
 	server *embedded.Server // nil with --nats
 	keys   *syncserver.Keyring
 	close  func()
+	// connect makes one more connection, which is the caller's.
+	connect func() (*nats.Conn, error)
 }
 
 // open connects, to a NATS inside if no other is named. Without a directory its files are gone afterwards.
@@ -113,7 +80,9 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger, options ...na
 		if err != nil {
 			return nil, err
 		}
-		if c.conn, err = nats.Connect(f.NATS, append(options, authenticated...)...); err != nil {
+		options = append(options, authenticated...)
+		c.connect = func() (*nats.Conn, error) { return nats.Connect(f.NATS, options...) }
+		if c.conn, err = c.connect(); err != nil {
 			return nil, fmt.Errorf("cannot connect to %s: %w", f.NATS, err)
 		}
 		c.close = c.conn.Close
@@ -139,7 +108,8 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger, options ...na
 		server.Shutdown()
 		clean()
 	}
-	if c.conn, err = server.Connect(options...); err != nil {
+	c.connect = func() (*nats.Conn, error) { return server.Connect(options...) }
+	if c.conn, err = c.connect(); err != nil {
 		stop()
 		return nil, err
 	}
@@ -186,8 +156,8 @@ type systemFlags struct {
 }
 
 // archive opens the log of a system.
-func (f *systemFlags) archive(ctx context.Context, protocol string) (*syncserver.Archive, *enactment.Rules, func(), error) {
-	rules, err := loadRules(protocol)
+func (f *systemFlags) archive(ctx context.Context, s *streams, protocol string) (*syncserver.Archive, *enactment.Rules, func(), error) {
+	rules, err := openRules(s, protocol)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -249,7 +249,7 @@ func (s *Server) start() error {
 		}
 	}
 	s.service, err = micro.AddService(s.conn, micro.Config{
-		Name: serviceName(s.config.System), Version: "1.0.0",
+		Name: "strabo-" + wire.Token(s.config.System), Version: "1.0.0",
 		Description: "coordinates protocol " + s.rules.Protocol().Name(),
 		Metadata:    map[string]string{"protocol": s.rules.Protocol().Name(), "hash": s.rules.Hash(), "server": s.name},
 	})
@@ -276,26 +276,6 @@ func (s *Server) start() error {
 	}
 	return s.conn.Flush()
 }
-
-// Served tells whether any server serves a system at the moment, on the NATS of a connection and in its account.
-func Served(ctx context.Context, conn *nats.Conn, system string) (bool, error) {
-	subject, err := micro.ControlSubject(micro.PingVerb, serviceName(system), "")
-	if err != nil {
-		return false, err
-	}
-	_, err = conn.RequestWithContext(ctx, subject, nil)
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, nats.ErrNoResponders):
-		return false, nil
-	default:
-		return false, fmt.Errorf("syncserver: is %s served: %w", system, err)
-	}
-}
-
-// serviceName is what the servers of a system are called among the micro services of NATS.
-func serviceName(system string) string { return "strabo-" + wire.Token(system) }
 
 // enter counts a request; false if the server stops.
 func (s *Server) enter() bool {

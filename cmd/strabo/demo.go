@@ -15,12 +15,13 @@ import (
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/protocols"
 )
 
 type demoCommand struct {
 	engineFlags `set:"executor=local"`
 
-	System string `default:"demo" placeholder:"NAME" help:"What the two systems are called, where they are kept: NAME-platform and NAME-shop."`
+	System string `default:"demo" placeholder:"NAME" help:"What the two systems are called, where they are kept: NAME-platform and NAME-shop. They must not be there."`
 	JSON   bool   `name:"json" help:"Print records and calls, one JSON object a line."`
 	Cancel bool   `help:"Cancel instead of paying." xor:"story"`
 	Race   bool   `help:"Pay and cancel at the same time, again and again." xor:"story"`
@@ -101,8 +102,12 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	rules, err := protocols.Load("simple-ucp")
+	if err != nil {
+		return err
+	}
 	for _, side := range []string{shopSide, platformSide} {
-		if err := all.claim(ctx, c.system(side)); err != nil {
+		if err := all.claim(ctx, c.system(side), rules); err != nil {
 			return err
 		}
 	}

@@ -138,16 +138,21 @@ func (e *engines) asked(rules *enactment.Rules, config syncserver.ClientConfig) 
 	return engine.New(client, func() { client.Close(); conn.Close() }), nil
 }
 
-// claim makes sure that nobody else serves a system on the store: agents of two processes would share its enactments.
-func (e *engines) claim(ctx context.Context, system string) error {
+// claim makes sure that a system is a new one: agents that remember nothing must not find what others left undone.
+func (e *engines) claim(ctx context.Context, system string, rules *enactment.Rules) error {
 	if e.store == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
-	served, err := syncserver.Served(ctx, e.store.conn, system)
-	if err == nil && served {
-		err = fmt.Errorf("somebody serves the system %s there already: take another --system", system)
+	_, err := syncserver.NewArchive(ctx, e.store.conn, rules, system, e.store.keys)
+	_, other := errors.AsType[*syncserver.ProtocolError](err)
+	switch {
+	case errors.Is(err, syncserver.ErrNoSystem):
+		return nil
+	case err == nil || other:
+		return fmt.Errorf("there is a system %s already, and the agents need a new one: choose another --system", system)
+	default:
+		return err
 	}
-	return err
 }

@@ -155,6 +155,9 @@ type systemFlags struct {
 	System string `placeholder:"NAME" help:"Name of the system; made of the protocol's name by default."`
 }
 
+// openTime is how long it may take until it is known whether a system is there.
+const openTime = 10 * time.Second
+
 // archive opens the log of a system.
 func (f *systemFlags) archive(ctx context.Context, s *streams, protocol string) (*syncserver.Archive, *enactment.Rules, func(), error) {
 	rules, err := openRules(s, protocol)
@@ -168,7 +171,7 @@ func (f *systemFlags) archive(ctx context.Context, s *streams, protocol string) 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	opening, cancel := context.WithTimeout(ctx, 10*time.Second)
+	opening, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	archive, err := syncserver.NewArchive(opening, c.conn, rules, f.System, c.keys)
 	if err != nil {

@@ -249,7 +249,7 @@ func (s *Server) start() error {
 		}
 	}
 	s.service, err = micro.AddService(s.conn, micro.Config{
-		Name: "strabo-" + wire.Token(s.config.System), Version: "1.0.0",
+		Name: "strabo-" + strings.ReplaceAll(wire.Token(s.config.System), "=", "_"), Version: "1.0.0",
 		Description: "coordinates protocol " + s.rules.Protocol().Name(),
 		Metadata:    map[string]string{"protocol": s.rules.Protocol().Name(), "hash": s.rules.Hash(), "server": s.name},
 	})

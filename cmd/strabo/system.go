@@ -44,8 +44,44 @@ func (f partyFlags) options() ([]enactment.Option, error) {
 	return options, nil
 }
 
+// served is one system.
+type served struct {
+	name  string
+	rules *enactment.Rules
+}
+
+// systems reads protocols, each of which may have a system name before it.
+func (f partyFlags) systems(s *streams, texts []string) ([]served, error) {
+	parties, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	var systems []served
+	for _, text := range texts {
+		name, protocol, named := strings.Cut(text, "=")
+		if !named {
+			name, protocol = "", text
+		}
+		rules, err := openRules(s, protocol, parties...)
+		if err != nil {
+			return nil, err
+		}
+		if name == "" {
+			name = syncserver.SystemName(rules)
+		}
+		for _, other := range systems {
+			if other.name == name {
+				return nil, fmt.Errorf("two protocols for the system %s: name one of them, as in NAME=%s", name, protocol)
+			}
+		}
+		systems = append(systems, served{name, rules})
+	}
+	return systems, nil
+}
+
 // storeFlags say where the streams of a system are.
 type storeFlags struct {
+	tlsFlags
 	NATS  string `name:"nats" placeholder:"URL" help:"A NATS of your own, with JetStream; else one runs inside."`
 	Creds string `type:"path" placeholder:"FILE" help:"Credentials for --nats: a .creds file, or a .nk file with a seed."`
 	Store string `type:"path" placeholder:"DIR" help:"Where the NATS inside keeps its files."`
@@ -54,8 +90,8 @@ type storeFlags struct {
 
 // natsSettings are what the NATS inside is started with, besides the flags.
 type natsSettings struct {
-	listen, config string
-	sync           bool
+	listen string
+	sync   bool
 }
 
 // connected is a connection to where the streams are.
@@ -64,13 +100,15 @@ type connected struct {
 	server *embedded.Server // nil with --nats
 	keys   *syncserver.Keyring
 	close  func()
+	// accounts tells that each identity has an account of its own in the NATS inside.
+	accounts bool
 	// connect makes one more connection, which is the caller's.
 	connect func() (*nats.Conn, error)
 }
 
 // open connects, to a NATS inside if no other is named. Without a directory its files are gone afterwards.
-func (f *storeFlags) open(settings natsSettings, log *slog.Logger, options ...nats.Option) (*connected, error) {
-	options = append(options, nats.MaxReconnects(-1), nats.Name("strabo"))
+func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, error) {
+	options := []nats.Option{nats.MaxReconnects(-1), nats.Name("strabo")}
 	c := &connected{close: func() {}}
 	if f.NATS != "" {
 		if settings.sync {
@@ -80,7 +118,11 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger, options ...na
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, authenticated...)
+		secured, err := f.client()
+		if err != nil {
+			return nil, err
+		}
+		options = append(append(options, authenticated...), secured...)
 		c.connect = func() (*nats.Conn, error) { return nats.Connect(f.NATS, options...) }
 		if c.conn, err = c.connect(); err != nil {
 			return nil, fmt.Errorf("cannot connect to %s: %w", f.NATS, err)
@@ -96,14 +138,28 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger, options ...na
 		}
 		dir, clean = temporary, func() { _ = os.RemoveAll(temporary) }
 	}
+	secured, err := f.server()
+	if err == nil && secured != nil && settings.listen == "" {
+		err = errors.New("--tls-cert, --tls-key and --tls-ca are for --nats, or for where a server listens")
+	}
+	if err != nil {
+		clean()
+		return nil, err
+	}
+	config, engine, err := accountsIn(dir)
+	if err != nil {
+		clean()
+		return nil, err
+	}
+	options = append(options, engine...)
 	server, err := embedded.Start(embedded.Options{
-		StoreDir: dir, Listen: settings.listen, SyncAlways: settings.sync, Config: settings.config, Logger: log,
+		StoreDir: dir, Listen: settings.listen, SyncAlways: settings.sync, Config: config, TLS: secured, Logger: log,
 	})
 	if err != nil {
 		clean()
 		return nil, err
 	}
-	c.server = server
+	c.server, c.accounts = server, config != ""
 	stop := func() {
 		server.Shutdown()
 		clean()

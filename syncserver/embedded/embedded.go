@@ -6,6 +6,7 @@ package embedded
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,6 +31,9 @@ type Options struct {
 	StoreDir string
 	// Listen is the address to listen on, such as 127.0.0.1:4222; port 0 is any that is free. Empty to listen to nobody.
 	Listen string
+	// TLS is what connections from outside are secured with; nil for none. It has the server's certificate and, where clients
+	// must have one too, ClientAuth and ClientCAs.
+	TLS *tls.Config
 	// SyncAlways has every message on disk (fsync) before it is acknowledged.
 	SyncAlways bool
 	// MaxStore and MaxMemory bound what JetStream keeps, in bytes; 0 for what the machine has.
@@ -146,6 +150,10 @@ func (o Options) serverOptions() (*server.Options, error) {
 	options.NoLog = o.Logger == nil
 	options.DisableJetStreamBanner = true
 	options.DontListen = o.Listen == ""
+	if o.TLS != nil {
+		options.TLSConfig = o.TLS
+		options.TLSVerify = o.TLS.ClientAuth == tls.RequireAndVerifyClientCert
+	}
 	var err error
 	if o.Listen != "" {
 		if options.Host, options.Port, err = address(o.Listen); err != nil {

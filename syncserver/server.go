@@ -269,7 +269,7 @@ func (s *Server) start() error {
 		alone         bool
 	}{
 		{"attempt", s.subjects.Attempts(), s.takeAttempt, false},
-		{"join", s.subjects.Joins(), s.takeFeed(s.join), false},
+		{"join", s.subjects.Joins(), s.takeFeed(s.takeJoin), false},
 		{"observe", s.subjects.Observations(s.name), s.takeFeed(s.observe), true},
 	}
 	for _, e := range endpoints {

@@ -118,9 +118,13 @@ type required struct {
 // Record implements [Sink].
 func (s *required) Record(ctx context.Context, r Record) error {
 	select {
-	case s.turn <- struct{}{}:
-	case <-ctx.Done():
-		return s.owe(r, ctx.Err())
+	case s.turn <- struct{}{}: // also where the context has ended: the sink behind decides
+	default:
+		select {
+		case s.turn <- struct{}{}:
+		case <-ctx.Done():
+			return s.owe(r, ctx.Err())
+		}
 	}
 	defer func() { <-s.turn }()
 	for {

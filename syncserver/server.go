@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -145,6 +146,8 @@ type Server struct {
 	tracer   tracing.Tracer
 	log      *slog.Logger
 
+	attendance atomic.Pointer[Attendance] // nil where nobody attends
+
 	places chan struct{} // a token for each attempt on its way
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -217,7 +220,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.journal, err = journal.New(journal.Config{
 		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
 		Clock: c.clock, Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
-		Tracer: s.tracer,
+		Folded: s.folded, Tracer: s.tracer,
 	})
 	return err
 }

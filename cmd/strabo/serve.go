@@ -202,11 +202,7 @@ func serveHTTP(address string, servers []*syncserver.Server) (string, func(), er
 	})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		for _, server := range servers {
-			if err := server.WriteMetrics(w); err != nil {
-				return
-			}
-		}
+		_ = syncserver.WriteMetrics(w, servers...) // whoever asked has gone
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	done := make(chan struct{})

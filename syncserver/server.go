@@ -80,6 +80,10 @@ type ServerConfig struct {
 	Tracer trace.TracerProvider
 	// Logger is where the server logs; slog.Default() if nil.
 	Logger *slog.Logger
+
+	// clock tells the time of day, by which attempts are late or early, and which the log says. Tests have it jump. What
+	// lasts a while, such as a lease, is measured by the monotonic clock of package time, which does not.
+	clock func() time.Time
 }
 
 func (c ServerConfig) withDefaults(rules *enactment.Rules) ServerConfig {
@@ -95,6 +99,9 @@ func (c ServerConfig) withDefaults(rules *enactment.Rules) ServerConfig {
 	positive(&c.MaxInFlight, DefaultMaxInFlight)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.clock == nil {
+		c.clock = time.Now
 	}
 	return c
 }
@@ -211,7 +218,7 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.journal, err = journal.New(journal.Config{
 		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
-		Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
+		Clock: c.clock, Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
 		Tracer: s.tracer,
 	})
 	return err
@@ -264,7 +271,7 @@ func (s *Server) start() error {
 		alone         bool
 	}{
 		{"attempt", s.subjects.Attempts(), s.takeAttempt, false},
-		{"join", s.subjects.Joins(), s.takeFeed(s.join), false},
+		{"join", s.subjects.Joins(), s.takeFeed(s.takeJoin), false},
 		{"observe", s.subjects.Observations(s.name), s.takeFeed(s.observe), true},
 	}
 	for _, e := range endpoints {

@@ -45,8 +45,8 @@ func (benchCommand) examples() string {
 
 // benchAnswer is what a benchmark came to.
 type benchAnswer struct {
-	Protocol   string  `json:"protocol"`
-	Executor   string  `json:"executor"`
+	Protocol string `json:"protocol"`
+	Executor string `json:"executor"`
 	// Durability and Finalize are left out where others serve, who decide that.
 	Durability string  `json:"durability,omitempty"`
 	Finalize   string  `json:"finalize,omitempty"`

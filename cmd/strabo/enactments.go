@@ -83,14 +83,14 @@ func (enactmentsShow) examples() string {
 
 // shown is what show prints with --json.
 type shown struct {
-	Enactment enactment.Key         `json:"enactment"`
-	Sequence  uint64                `json:"sequence"`
-	Complete  bool                  `json:"complete"`
+	Enactment enactment.Key `json:"enactment"`
+	Sequence  uint64        `json:"sequence"`
+	Complete  bool          `json:"complete"`
 	// Needs are the parts of what that nothing has satisfied, each with its alternatives.
-	Needs    [][]string        `json:"needs,omitempty"`
-	Parties  map[string]string `json:"parties,omitempty"`
-	Timeline  []enactment.Record    `json:"timeline"`
-	Enabled   map[string][]possible `json:"enabled"`
+	Needs    [][]string            `json:"needs,omitempty"`
+	Parties  map[string]string     `json:"parties,omitempty"`
+	Timeline []enactment.Record    `json:"timeline"`
+	Enabled  map[string][]possible `json:"enabled"`
 	// Pending are attempts that wait for their window.
 	Pending []syncserver.PendingAttempt `json:"pending,omitempty"`
 }

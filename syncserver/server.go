@@ -143,6 +143,7 @@ type Server struct {
 	name     string
 	recent   *recent
 	metrics  metrics
+	tally    tally
 	tracer   tracing.Tracer
 	log      *slog.Logger
 
@@ -180,6 +181,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.tally.ctx, s.tally.cancel = context.WithCancel(s.ctx)
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
@@ -313,6 +315,7 @@ func (s *Server) Close(ctx context.Context) error {
 		failure = s.service.Stop()
 	}
 	s.host.Close()
+	s.tally.cancel()
 	done := make(chan struct{})
 	go func() {
 		s.working.Wait()

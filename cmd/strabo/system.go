@@ -79,10 +79,15 @@ func loadRules(name string, options ...enactment.Option) (*enactment.Rules, erro
 	return rules, nil
 }
 
+// credsFlags say who somebody is to a NATS.
+type credsFlags struct {
+	Creds string `type:"path" placeholder:"FILE" help:"Credentials for --nats: a .creds file, or a .nk file with a seed."`
+}
+
 // storeFlags say where the streams of a system are.
 type storeFlags struct {
-	NATS  string `name:"nats" placeholder:"URL" help:"A NATS of your own, with JetStream; else one runs inside."`
-	Creds string `type:"path" placeholder:"FILE" help:"Credentials for --nats: a .creds file, or a .nk file with a seed."`
+	NATS string `name:"nats" placeholder:"URL" help:"A NATS of your own, with JetStream; else one runs inside."`
+	credsFlags
 	Store string `type:"path" placeholder:"DIR" help:"Where the NATS inside keeps its files."`
 	Keys  string `type:"path" placeholder:"FILE" help:"Keys that seal secrets; DIR/keys of --store by default. Made if missing."`
 }
@@ -109,12 +114,9 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger, options ...na
 		if settings.sync {
 			return nil, errors.New("--durability fsync is an option of the NATS server: with --nats set sync_interval: always there")
 		}
-		authenticated, err := f.credentials()
-		if err != nil {
+		var err error
+		if c.conn, err = f.connect(f.NATS, options...); err != nil {
 			return nil, err
-		}
-		if c.conn, err = nats.Connect(f.NATS, append(options, authenticated...)...); err != nil {
-			return nil, fmt.Errorf("cannot connect to %s: %w", f.NATS, err)
 		}
 		c.close = c.conn.Close
 		return c, f.openKeys(c)
@@ -164,7 +166,20 @@ func (f *storeFlags) openKeys(c *connected) (err error) {
 	return err
 }
 
-func (f *storeFlags) credentials() ([]nats.Option, error) {
+// connect connects to the NATS at a URL.
+func (f *credsFlags) connect(url string, options ...nats.Option) (*nats.Conn, error) {
+	authenticated, err := f.credentials()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := nats.Connect(url, append(options, authenticated...)...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", url, err)
+	}
+	return conn, nil
+}
+
+func (f *credsFlags) credentials() ([]nats.Option, error) {
 	switch {
 	case f.Creds == "":
 		return nil, nil

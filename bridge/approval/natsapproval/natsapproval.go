@@ -4,6 +4,7 @@ package natsapproval
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,31 +47,45 @@ const (
 
 // Open opens the store, and makes its bucket if there is none. The connection is the caller's.
 func Open(ctx context.Context, conn *nats.Conn, options Options) (*Store, error) {
+	s, err := Find(ctx, conn, options)
+	if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return s, err
+	}
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return nil, fmt.Errorf("natsapproval: %w", err)
 	}
-	if options.Bucket == "" {
-		options.Bucket = DefaultBucket
+	keep := options.Keep
+	if keep <= 0 {
+		keep = approval.DefaultKeep
 	}
-	if options.Keep <= 0 {
-		options.Keep = approval.DefaultKeep
-	}
-	kv, err := js.KeyValue(ctx, options.Bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: options.Bucket, Description: "questions that bridges ask before they call, and what was decided",
-			TTL: options.Keep, Replicas: max(options.Replicas, 1),
-		})
-		if errors.Is(err, jetstream.ErrBucketExists) { // Another has just made it.
-			kv, err = js.KeyValue(ctx, options.Bucket)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("natsapproval: bucket %s: %w", options.Bucket, err)
+	kv, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: options.bucket(), Description: "questions that bridges ask before they call, and what was decided",
+		TTL: keep, Replicas: max(options.Replicas, 1),
+	})
+	switch {
+	case errors.Is(err, jetstream.ErrBucketExists): // Another has just made it.
+		return Find(ctx, conn, options)
+	case err != nil:
+		return nil, fmt.Errorf("natsapproval: bucket %s: %w", options.bucket(), err)
 	}
 	return &Store{kv: kv}, nil
 }
+
+// Find opens a store that is there; the error is [jetstream.ErrBucketNotFound] if there is none.
+func Find(ctx context.Context, conn *nats.Conn, options Options) (*Store, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, fmt.Errorf("natsapproval: %w", err)
+	}
+	kv, err := js.KeyValue(ctx, options.bucket())
+	if err != nil {
+		return nil, fmt.Errorf("natsapproval: bucket %s: %w", options.bucket(), err)
+	}
+	return &Store{kv: kv}, nil
+}
+
+func (o Options) bucket() string { return cmp.Or(o.Bucket, DefaultBucket) }
 
 // Ask implements [approval.Store].
 func (s *Store) Ask(ctx context.Context, request approval.Request) (approval.Decision, error) {

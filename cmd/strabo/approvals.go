@@ -35,7 +35,7 @@ func (approvalsCommand) examples() string {
 type approvalsFlags struct {
 	Dir  string `type:"path" placeholder:"DIR" xor:"where" required:"" help:"Directory in which the bridge keeps its questions."`
 	NATS string `name:"nats" placeholder:"URL" xor:"where" required:"" help:"NATS in which the bridge keeps its questions."`
-	credsFlags
+	clientFlags
 	Bucket string `placeholder:"NAME" default:"${approvalBucket}" help:"Name of the key-value store in --nats."`
 	JSON   bool   `name:"json" help:"Print JSON objects, one a line."`
 }

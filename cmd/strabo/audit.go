@@ -22,7 +22,7 @@ import (
 type auditCommand struct {
 	File string `type:"path" placeholder:"FILE" xor:"where" required:"" help:"The audit as a file; the full files beside it are read first."`
 	NATS string `name:"nats" placeholder:"URL" xor:"where" required:"" help:"The audit as a stream in a NATS."`
-	credsFlags
+	clientFlags
 	Stream string `placeholder:"NAME" default:"${auditStream}" help:"Name of the stream in --nats."`
 
 	Kind      []string `placeholder:"KIND,..." help:"Only records of these kinds: ${auditKinds}."`

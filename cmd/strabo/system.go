@@ -79,7 +79,7 @@ func (f partyFlags) systems(s *streams, texts []string) ([]served, error) {
 	return systems, nil
 }
 
-// clientFlags say how to connect to a NATS.
+// clientFlags say how to connect to a NATS that is there.
 type clientFlags struct {
 	tlsFlags
 	Creds string `type:"path" placeholder:"FILE" help:"Credentials for --nats: a .creds file, or a .nk file with a seed."`
@@ -87,8 +87,9 @@ type clientFlags struct {
 
 // storeFlags say where the streams of a system are.
 type storeFlags struct {
-	NATS string `name:"nats" placeholder:"URL" help:"A NATS of your own, with JetStream; else one runs inside."`
-	clientFlags
+	tlsFlags
+	NATS  string `name:"nats" placeholder:"URL" help:"A NATS of your own, with JetStream; else one runs inside."`
+	Creds string `type:"path" placeholder:"FILE" help:"Credentials for --nats: a .creds file, or a .nk file with a seed."`
 	Store string `type:"path" placeholder:"DIR" help:"Where the NATS inside keeps its files."`
 	Keys  string `type:"path" placeholder:"FILE" help:"Keys that seal secrets; DIR/keys of --store by default. Made if missing."`
 }
@@ -119,7 +120,7 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 		if settings.sync {
 			return nil, errors.New("--durability fsync is an option of the NATS server: with --nats set sync_interval: always there")
 		}
-		connecting, err := f.options()
+		connecting, err := (&clientFlags{f.tlsFlags, f.Creds}).options()
 		if err != nil {
 			return nil, err
 		}

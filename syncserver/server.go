@@ -18,6 +18,7 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/observation"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/sequencer"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
@@ -125,6 +126,7 @@ type Server struct {
 	rules    *enactment.Rules
 	config   ServerConfig
 	conn     *nats.Conn
+	requests *request.Conn // over conn
 	subjects wire.Subjects
 	codec    wire.Codec
 	journal  *journal.Journal
@@ -167,6 +169,9 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 		return nil, errors.New("syncserver: the protocol has secrets, and there are no keys to seal them with")
 	}
 	if err := s.open(ctx); err != nil {
+		if s.requests != nil {
+			s.requests.End()
+		}
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -193,6 +198,9 @@ func (s *Server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.requests, err = request.Over(s.conn); err != nil {
+		return err
+	}
 	c := s.config
 	if err := journal.Open(ctx, js, journal.Layout{
 		Subjects: s.subjects, Rules: s.rules, Replicas: c.Replicas, Memory: c.Memory,
@@ -201,14 +209,14 @@ func (s *Server) open(ctx context.Context) error {
 		return fmt.Errorf("syncserver: %w", err)
 	}
 	s.host, err = observation.New(observation.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Lease: c.Lease, Timeout: c.Timeout,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Lease: c.Lease, Timeout: c.Timeout,
 		MaxBytes: int(s.conn.MaxPayload()), Logger: s.log,
 	})
 	if err != nil {
 		return err
 	}
 	s.journal, err = journal.New(journal.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
 		Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
 		Tracer: s.tracer,
 	})
@@ -221,7 +229,7 @@ const snapshotEvery = 1000
 func (s *Server) sequence() error {
 	c := s.config
 	config := sequencer.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Logger: s.log,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Logger: s.log,
 	}
 	var err error
 	if s.intake, err = sequencer.NewIntake(config); err != nil {
@@ -312,6 +320,7 @@ func (s *Server) Close(ctx context.Context) error {
 			s.intake.Close()
 		}
 		s.journal.Close()
+		s.requests.End()
 		close(done)
 	}()
 	select {

@@ -70,12 +70,21 @@ func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactmen
 	defer s.working.Done()
 	select {
 	case s.places <- struct{}{}:
-	case <-ctx.Done():
-		return enactment.Outcome{}, context.Cause(ctx)
+	default:
+		select {
+		case s.places <- struct{}{}:
+		case <-ctx.Done():
+			return enactment.Outcome{}, context.Cause(ctx)
+		case <-s.ctx.Done():
+			return enactment.Outcome{}, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}
+		}
 	}
 	defer func() { <-s.places }()
-	// What was begun is brought to an end, as it would be if the agent were elsewhere.
-	return s.measured(func() (enactment.Outcome, error) { return s.admit(context.WithoutCancel(ctx), a) })
+	if ctx.Done() != nil {
+		// What was begun is brought to an end, as it would be if the agent were elsewhere.
+		ctx = context.WithoutCancel(ctx)
+	}
+	return s.measured(func() (enactment.Outcome, error) { return s.admit(ctx, a) })
 }
 
 // answerable tells whether a reply subject is one of a waiting request. Any other could aim the answer at somebody

@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
@@ -45,7 +46,7 @@ const (
 
 // Config says how attempts are taken in and put in order.
 type Config struct {
-	Conn     *nats.Conn
+	Conn     *request.Conn
 	Subjects wire.Subjects
 	Codec    wire.Codec
 	// Name is the server's.

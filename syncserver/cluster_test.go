@@ -64,18 +64,17 @@ func TestClusterLosesItsLeader(t *testing.T) {
 			for range 6 {
 				executors = append(executors, client(t, dial(), rules))
 			}
-			storm(t, executors, 15, func() {
-				for n := range 5 {
-					Accepted(t, executors[0], Attempt(Buyer, "RFQ", fmt.Sprint("warm", n), "item", "fig"))
-				}
+			storm{executors: executors, batch: window > 0, meanwhile: func(s *storming) {
+				s.wait(100)
 				for _, node := range nodes {
 					if node.LeadsStream("$G", "STRABO_purchase_LOG") {
 						node.Shutdown()
+						s.wait(200)
 						return
 					}
 				}
 				t.Error("nobody leads the log")
-			})
+			}}.run(t)
 		})
 	}
 }

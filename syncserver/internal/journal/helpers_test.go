@@ -59,7 +59,7 @@ func open(t testing.TB, server *embedded.Server, rules *enactment.Rules, change 
 	t.Cleanup(requests.End)
 	config := journal.Config{
 		Conn: requests, Subjects: subjects(t), Codec: wire.Codec{Rules: rules}, Retention: time.Hour,
-		Timeout: 10 * time.Second, Cache: 1000, Logger: slog.Default(),
+		Clock: time.Now, Timeout: 10 * time.Second, Cache: 1000, Logger: slog.Default(),
 	}
 	for _, c := range change {
 		c(&config)

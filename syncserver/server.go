@@ -148,6 +148,7 @@ type Server struct {
 	log      *slog.Logger
 
 	places chan struct{} // a token for each attempt on its way
+	crew   *crew
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -167,7 +168,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 	s := &Server{
 		rules: rules, config: config, conn: conn, subjects: subjects, name: nuid.Next(),
 		codec: wire.Codec{Rules: rules}, recent: newRecent(), tracer: tracing.New(config.Tracer, rules),
-		places: make(chan struct{}, config.MaxInFlight),
+		places: make(chan struct{}, config.MaxInFlight), crew: newCrew(),
 	}
 	s.log = config.Logger.With("system", config.System, "server", s.name)
 	if config.Keys != nil {
@@ -321,6 +322,7 @@ func (s *Server) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		s.working.Wait()
+		s.crew.close()
 		if s.election != nil {
 			s.election.Close()
 		}

@@ -36,7 +36,7 @@ func (s *Server) takeAttempt(r micro.Request) {
 		s.answer(reply, (&wire.Error{Reason: wire.Busy, Detail: "too many attempts at once"}).Encode())
 		return
 	}
-	go func() {
+	s.crew.do(func() {
 		defer s.working.Done()
 		defer func() { <-s.places }()
 		outcome, err := s.measured(func() (enactment.Outcome, error) {
@@ -47,7 +47,7 @@ func (s *Server) takeAttempt(r micro.Request) {
 			return
 		}
 		s.answer(reply, wire.AppendAnswer(make([]byte, 0, 256), &outcome))
-	}()
+	})
 }
 
 // measured counts what an attempt came to.

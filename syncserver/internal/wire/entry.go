@@ -196,7 +196,7 @@ func appendValue(to []byte, first bool, name string, value enactment.Value) []by
 	if !first {
 		to = append(to, ',')
 	}
-	to = append(appendString(to, name), ':')
+	to = append(AppendString(to, name), ':')
 	return append(to, value.String()...)
 }
 

@@ -157,6 +157,9 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 	server, err := embedded.Start(embedded.Options{
 		StoreDir: dir, Listen: settings.listen, SyncAlways: settings.sync, Config: config, TLS: secured, Logger: log,
 	})
+	if errors.Is(err, embedded.ErrInUse) {
+		err = fmt.Errorf("%w: ask the server that has it, with --nats, or stop it", err)
+	}
 	if err != nil {
 		clean()
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -144,8 +145,11 @@ type Server struct {
 	name     string
 	recent   *recent
 	metrics  metrics
+	tally    tally
 	tracer   tracing.Tracer
 	log      *slog.Logger
+
+	attendance atomic.Pointer[Attendance] // nil where nobody attends
 
 	places chan struct{} // a token for each attempt on its way
 	crew   *crew
@@ -183,6 +187,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.tally.ctx, s.tally.cancel = context.WithCancel(s.ctx)
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
@@ -226,7 +231,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.journal, err = journal.New(journal.Config{
 		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
 		Clock: c.clock, Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
-		Tracer: s.tracer,
+		Folded: s.folded, Tracer: s.tracer,
 	})
 	return err
 }
@@ -319,6 +324,7 @@ func (s *Server) Close(ctx context.Context) error {
 		failure = s.service.Stop()
 	}
 	s.host.Close()
+	s.tally.cancel()
 	done := make(chan struct{})
 	go func() {
 		s.working.Wait()

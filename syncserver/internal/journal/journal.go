@@ -47,6 +47,9 @@ type Config struct {
 	// Appended is told of every entry that this journal has written, and of the attempts that were decided with it,
 	// before anybody is answered; it may be nil. The enactment is locked meanwhile.
 	Appended func(sequence uint64, e *wire.Entry, attempts []enactment.Attempt, outcomes []enactment.Outcome)
+	// Folded is told of every finalisation that is folded into an enactment, be it written here or read, with the state
+	// after it; after a snapshot proved useless, of some again. The enactment is locked meanwhile. It may be nil.
+	Folded func(*enactment.State, enactment.Finalisation)
 	// Conflict is told of every write that lost against another server's, or was refused though nothing stood against
 	// it; it may be nil.
 	Conflict func(spurious bool)
@@ -69,7 +72,7 @@ func New(config Config) (*Journal, error) {
 		return nil, err
 	}
 	return &Journal{
-		Config: config, js: js, cache: newCache(config.Cache),
+		Config: config, js: js, cache: newCache(config.Cache, config.Folded),
 		reader: stream.Reader{Conn: config.Conn.Conn, Stream: config.Subjects.LogStream()},
 	}, nil
 }
@@ -188,6 +191,28 @@ func (j *Journal) append(ctx context.Context, e *Enactment, entry *wire.Entry) (
 // TTL is a time to live as JetStream takes it: whole seconds, at least one.
 func TTL(d time.Duration) string {
 	return fmt.Sprintf("%ds", max(1, int64((d+time.Second-1)/time.Second)))
+}
+
+// Look is View without asking the stream where that is not needed: the latest must be known only if asked for, and
+// nothing if the enactment is said to be new.
+func (j *Journal) Look(ctx context.Context, key enactment.Key, latest, begun bool, view func(*Enactment)) error {
+	e, done := j.take(key)
+	defer done()
+	known := e.last > 0 && !e.doubt || begun
+	if known && latest && !begun {
+		last, err := j.reader.Last(ctx, j.Subjects.Log(key))
+		if err != nil {
+			return err
+		}
+		known = last.Sequence == e.last
+	}
+	if !known {
+		if err := j.catchUp(ctx, e); err != nil {
+			return err
+		}
+	}
+	view(e)
+	return nil
 }
 
 // View lets read what is known of an enactment after it was brought up to date. It must not keep the enactment.

@@ -45,6 +45,9 @@ const (
 	placesPerMessage = 1024
 )
 
+// Order is that of one arrival among all: of the message in the stream, and of its place there.
+func Order(message uint64, place int) uint64 { return message*placesPerMessage + uint64(place) }
+
 // Config says how attempts are taken in and put in order.
 type Config struct {
 	Conn     *request.Conn

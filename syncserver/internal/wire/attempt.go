@@ -248,7 +248,8 @@ func (c Codec) appendArrival(to []byte, arrival *Arrival) []byte {
 // errEnough ends the reading of a message.
 var errEnough = errors.New("wire: enough")
 
-// DecodeArrivals decodes attempts that arrived together. Where known has them, by reply and number, they are not read.
+// DecodeArrivals decodes attempts that arrived together. Where known has them, by reply and number, they are not
+// read; it may be nil.
 func (c Codec) DecodeArrivals(message []byte, known func(reply string, number uint64) ([]Arrival, bool)) (*Arrivals, error) {
 	a := &Arrivals{}
 	err := members(message, func(name string, value []byte) error {
@@ -262,11 +263,13 @@ func (c Codec) DecodeArrivals(message []byte, known func(reply string, number ui
 			return readString(&a.Reply, value)
 		case "number":
 			err := readUint(&a.Number, value)
-			if attempts, ok := known(a.Reply, a.Number); ok && err == nil {
+			if known == nil || err != nil {
+				return err
+			}
+			if attempts, ok := known(a.Reply, a.Number); ok {
 				a.Attempts = attempts
 				return errEnough
 			}
-			return err
 		case "attempts":
 			return elements(value, func(value []byte) error {
 				arrival, err := c.readArrival(value)

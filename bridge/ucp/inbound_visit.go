@@ -85,12 +85,30 @@ func (s *session) attempt(ctx context.Context, id, action string, values enactme
 		ID: id, Identity: s.in.identity, Action: action, Values: values, At: time.Now(),
 	})
 	switch {
-	case err == nil:
+	case err == nil && outcome.Rejection != nil:
 		return outcome.Rejection, nil
+	case err == nil:
+		return nil, s.reach(ctx, outcome.Sequence)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, adapter.ErrUnknown):
 		return nil, unanswered("The request")
 	}
 	return nil, err
+}
+
+// reach waits until what is known has come to a place in the log. An executor that is asked over a network may tell of
+// what happened before it shows it.
+func (s *session) reach(ctx context.Context, sequence uint64) error {
+	for {
+		changed := s.visit.Changed()
+		if s.visit.Sequence() >= sequence {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return unanswered("The request")
+		}
+	}
 }
 
 // own finds what happened by an attempt, of which the id is given; nil if it has not.

@@ -16,7 +16,8 @@ import (
 // lampShop opens the demo shop and gives its URL.
 func lampShop(t *testing.T) (string, *demoshop.Shop) {
 	t.Helper()
-	shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
+	shop, err := demoshop.New(0)
+	require.NoError(t, err)
 	server, err := demoshop.Serve(shop, demoshop.ServeOptions{Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
@@ -41,11 +42,11 @@ func TestBuy(t *testing.T) {
 			"Order L00001 placed, 47.28 EUR: https://lamps.example/orders/L00001\n", "", 1,
 		},
 		"paid by name": {
-			append([]string{"--item", "oil-lamp", "--pay", "demo_pay:coins"}, pharos...), exitFine,
+			append([]string{"--item", "oil-lamp", "--pay", "mock_payment_handler:success_token"}, pharos...), exitFine,
 			"Order L00001 placed, 17.10 EUR: https://lamps.example/orders/L00001\n", "", 1,
 		},
 		"declined": {
-			append([]string{"--item", "oil-lamp", "--pay", "demo_pay:no_coins"}, pharos...), exitNo,
+			append([]string{"--item", "oil-lamp", "--pay", "mock_payment_handler:fail_token"}, pharos...), exitNo,
 			"The shop declined: Insufficient funds. (INSUFFICIENT_FUNDS)\n", "", 0,
 		},
 		"refused": {

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/guard"
 	"github.com/strabo-engine/strabo/bridge/keyvalue/natskv"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
@@ -32,7 +33,7 @@ type shopCommand struct {
 	PublicURL        string        `name:"public-url" placeholder:"URL" help:"What discovery says where the shop is; by default the host that it is asked at."`
 	Currency         string        `default:"USD" placeholder:"CODE" help:"Currency of all prices: ${default}."`
 	SimulationSecret string        `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
-	LocalWebhooks    bool          `help:"Let platforms have profiles and webhooks on this machine and in private networks."`
+	LocalWebhooks    bool          `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
 	Documents        string        `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
 	System           string        `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
 	Durability       string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
@@ -136,9 +137,15 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	// Platforms name the URLs of their profiles and webhooks, so the shop must not be had to ask anything else.
+	platforms, err := guard.New(guard.Options{AllowLoopback: c.LocalWebhooks})
+	if err != nil {
+		return err
+	}
+	defer platforms.CloseIdleConnections()
 	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
 		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
-		Client: webhookClient(c.LocalWebhooks), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,
+		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,
 	})
 	if err != nil {
 		return err

@@ -13,15 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
@@ -29,11 +28,13 @@ import (
 
 // Config says how a journal works. All fields are needed unless they say otherwise.
 type Config struct {
-	Conn     *nats.Conn
+	Conn     *request.Conn
 	Subjects wire.Subjects
 	Codec    wire.Codec
 	// Retention is how long a refusal is kept.
 	Retention time.Duration
+	// Clock tells the time of day.
+	Clock func() time.Time
 	// Timeout bounds one write.
 	Timeout time.Duration
 	// Cache is how many instances may be kept of enactments that nobody uses at the moment.
@@ -66,13 +67,13 @@ type Journal struct {
 
 // New makes a journal on streams that are there: see [Open].
 func New(config Config) (*Journal, error) {
-	js, err := jetstream.New(config.Conn)
+	js, err := jetstream.New(config.Conn.Conn)
 	if err != nil {
 		return nil, err
 	}
 	return &Journal{
 		Config: config, js: js, cache: newCache(config.Cache, config.Folded),
-		reader: stream.Reader{Conn: config.Conn, Stream: config.Subjects.LogStream()},
+		reader: stream.Reader{Conn: config.Conn.Conn, Stream: config.Subjects.LogStream()},
 	}, nil
 }
 
@@ -109,7 +110,7 @@ func (j *Journal) Decide(
 				return nil, err
 			}
 		}
-		d := e.draft(window, mark, time.Now(), j.Retention)
+		d := e.draft(window, mark, j.Clock(), j.Retention)
 		if d.entry == nil {
 			return d.outcomes, nil
 		}
@@ -178,13 +179,13 @@ func (j *Journal) traced(ctx context.Context, e *Enactment, d *draft) (uint64, e
 
 // append writes an entry behind what is known of the enactment.
 func (j *Journal) append(ctx context.Context, e *Enactment, entry *wire.Entry) (uint64, error) {
-	msg := nats.NewMsg(j.Subjects.Log(e.key))
-	msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(e.last, 10)}
+	ttl := ""
 	if len(entry.Finalisation.Instances) == 0 {
-		msg.Header[jetstream.MsgTTLHeader] = []string{TTL(j.Retention)}
+		ttl = TTL(j.Retention)
 	}
-	msg.Data = j.Codec.AppendEntry(make([]byte, 0, 512), entry)
-	return stream.Publish(ctx, j.Conn, msg, j.Timeout)
+	return stream.Begin(j.Conn, j.Subjects.Log(e.key), e.last, ttl, func(to []byte) []byte {
+		return j.Codec.AppendEntry(to, entry)
+	}).Wait(ctx, j.Timeout)
 }
 
 // TTL is a time to live as JetStream takes it: whole seconds, at least one.

@@ -21,7 +21,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -43,21 +45,27 @@ const (
 	placesPerMessage = 1024
 )
 
+// Order is that of one arrival among all: of the message in the stream, and of its place there.
+func Order(message uint64, place int) uint64 { return message*placesPerMessage + uint64(place) }
+
 // Config says how attempts are taken in and put in order.
 type Config struct {
-	Conn     *nats.Conn
+	Conn     *request.Conn
 	Subjects wire.Subjects
 	Codec    wire.Codec
 	// Name is the server's.
 	Name string
 	// Timeout bounds one write.
 	Timeout time.Duration
-	Logger  *slog.Logger
+	// Tracer makes a span for each attempt that is judged; the zero value makes none.
+	Tracer tracing.Tracer
+	Logger *slog.Logger
 }
 
 // Intake takes attempts in. Those that come while a message is on its way go together in the next.
 type Intake struct {
 	Config
+	reply   string // where answers are told
 	answers *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -67,7 +75,13 @@ type Intake struct {
 
 	mu      sync.Mutex
 	waiting map[string]chan result
+	// sent has the last messages by number, for a sequencer in this process; those up to forgotten are left out.
+	sent              map[uint64][]wire.Arrival
+	number, forgotten uint64
 }
+
+// mostSent is how many messages are kept for a sequencer in this process.
+const mostSent = 64
 
 type result struct {
 	outcome enactment.Outcome
@@ -82,10 +96,13 @@ type part struct {
 
 // NewIntake starts to take attempts in.
 func NewIntake(config Config) (*Intake, error) {
-	in := &Intake{Config: config, waiting: make(map[string]chan result)}
+	in := &Intake{
+		Config: config, reply: config.Subjects.Answers(config.Name), waiting: make(map[string]chan result),
+		sent: make(map[uint64][]wire.Arrival),
+	}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
 	var err error
-	if in.answers, err = config.Conn.Subscribe(config.Subjects.Answers(config.Name), in.told); err != nil {
+	if in.answers, err = config.Conn.Subscribe(in.reply, in.told); err != nil {
 		in.cancel()
 		return nil, err
 	}
@@ -118,7 +135,7 @@ func (in *Intake) Submit(ctx context.Context, key enactment.Key, a enactment.Att
 	}()
 	p := &in.parts[partitionOf(key)]
 	p.mu.Lock()
-	p.waiting = append(p.waiting, wire.Arrival{Attempt: a, Reply: in.Subjects.Answers(in.Name), Token: token})
+	p.waiting = append(p.waiting, wire.Arrival{Attempt: a, Token: token, Trace: tracing.Parent(ctx)})
 	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:
@@ -174,7 +191,36 @@ func (in *Intake) take(p *part) ([]wire.Arrival, []byte) {
 	if n == 0 {
 		return nil, nil
 	}
-	return arrivals, in.Codec.AppendArrivals(make([]byte, 0, 256*n), arrivals)
+	number := in.remember(arrivals)
+	return arrivals, in.Codec.AppendArrivals(make([]byte, 0, 256*n), &wire.Arrivals{
+		Reply: in.reply, Number: number, Attempts: arrivals,
+	})
+}
+
+// remember gives a message its number, and keeps it.
+func (in *Intake) remember(arrivals []wire.Arrival) uint64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.number++
+	in.sent[in.number] = arrivals
+	for len(in.sent) > mostSent {
+		in.forgotten++
+		delete(in.sent, in.forgotten)
+	}
+	return in.number
+}
+
+// takeBack gives what was sent with a message, once, for a sequencer in this process; false if it was sent by another server
+// or long ago.
+func (in *Intake) takeBack(reply string, number uint64) ([]wire.Arrival, bool) {
+	if reply != in.reply {
+		return nil, false
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	arrivals, ok := in.sent[number]
+	delete(in.sent, number)
+	return arrivals, ok
 }
 
 func (in *Intake) tell(token string, r result) {

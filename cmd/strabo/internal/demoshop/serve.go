@@ -9,13 +9,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
-	"github.com/strabo-engine/strabo/syncserver"
 )
 
 // Server is a shop that remote platforms can buy from: the Business agent and the inbound bridge on an executor of
@@ -25,22 +26,22 @@ type Server struct {
 	URL     string
 	Handler http.Handler
 
-	local  *syncserver.Local
-	http   *http.Server
-	stop   context.CancelFunc
-	errors chan error // one from each of the three that run
+	engine   *engine.Engine
+	follower *adapter.Follower // nil where the engine needs none
+	http     *http.Server
+	stop     context.CancelFunc
+	errors   chan error // one from each of the three that run
 }
 
 // ServeOptions configures a [Server]. Every field may be left out.
 type ServeOptions struct {
 	// Address is where to listen; by default a free port of the loopback interface.
 	Address string
-	// Recorder is told of what happens in the shop's engine; see [syncserver.WithRecorder].
+	// Engine opens what the agent and the bridge meet on; in memory if nil. Recorder is told of what happens there.
+	Engine   engine.Open
 	Recorder func(enactment.Record)
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
-	// Batch has attempts finalised in batches of this time; 0: immediately.
-	Batch time.Duration
 }
 
 // How long a connection may take to send the header of a request, and all of it; how long a request may take from its
@@ -68,13 +69,15 @@ func Serve(lamps *Shop, options ServeOptions) (*Server, error) {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	executorOptions := []syncserver.Option{syncserver.WithBatch(options.Batch, 0)}
-	if options.Recorder != nil {
-		executorOptions = append(executorOptions, syncserver.WithRecorder(options.Recorder))
+	if options.Engine == nil {
+		options.Engine = engine.Local()
 	}
-	s := &Server{local: syncserver.NewLocal(rules, executorOptions...), errors: make(chan error, 3)}
+	s := &Server{errors: make(chan error, 3)}
+	if s.engine, err = options.Engine(rules, options.Recorder); err != nil {
+		return nil, fmt.Errorf("demo shop: %w", err)
+	}
 	if err := s.open(lamps, rules, options); err != nil {
-		s.local.Close()
+		s.engine.Close()
 		return nil, err
 	}
 	return s, nil
@@ -87,11 +90,21 @@ func (s *Server) open(lamps *Shop, rules *enactment.Rules, options ServeOptions)
 	if err != nil {
 		return fmt.Errorf("demo shop: %w", err)
 	}
-	agent, err := sells.Agent(rules, s.local)
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
+	attendant, ok := s.engine.Executor.(adapter.Attendant)
+	if !ok {
+		follower, err := adapter.Follow(ctx, s.engine.Executor, enactment.Identity{Role: "Platform", Party: "inbound-bridge"})
+		if err != nil {
+			return fmt.Errorf("demo shop: %w", err)
+		}
+		s.follower, attendant = follower, follower
+	}
+	agent, err := sells.Agent(rules, s.engine)
 	if err != nil {
 		return fmt.Errorf("demo shop: %w", err)
 	}
-	inbound, err := ucp.NewInbound(rules, s.local, ucp.InboundOptions{
+	inbound, err := ucp.NewInbound(rules, attendant, ucp.InboundOptions{
 		Keys: keyvalue.NewMemory(ucp.KeysRemembered), Store: lamps.store, PaymentHandlers: lamps.data.Handlers, Logger: options.Logger,
 	})
 	if err != nil {
@@ -108,8 +121,6 @@ func (s *Server) open(lamps *Shop, rules *enactment.Rules, options ServeOptions)
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: responseTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(options.Logger.Handler(), slog.LevelWarn),
 	}
-	var ctx context.Context
-	ctx, s.stop = context.WithCancel(context.Background())
 	go func() { s.errors <- agent.Run(ctx) }()
 	go func() { s.errors <- inbound.Run(ctx) }()
 	go func() {
@@ -132,6 +143,9 @@ func (s *Server) Close() error {
 	for range cap(s.errors) {
 		err = errors.Join(err, <-s.errors)
 	}
-	s.local.Close()
+	if s.follower != nil {
+		err = errors.Join(err, s.follower.Close())
+	}
+	s.engine.Close()
 	return err
 }

@@ -102,7 +102,7 @@ func (s *Shop) priceLines(ctx context.Context, wish model.Wish, body *model.Body
 // arrange says how the goods can be sent, and gives the way that is chosen, nil while none is. What lacks is a message.
 func (s *Shop) arrange(ctx context.Context, wish model.Wish, st *Statement, subtotal int64) (*ShippingOption, error) {
 	unready := model.Message{
-		Type: "error", Code: "fulfillment_required", Path: "$.fulfillment", Severity: "recoverable",
+		Type: "error", Code: "missing", Path: "$.fulfillment", Severity: "recoverable",
 		Content: "Fulfillment address and option must be selected before completion.",
 	}
 	if wish.Fulfillment == nil || len(wish.Fulfillment.Methods) == 0 {

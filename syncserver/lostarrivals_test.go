@@ -1,0 +1,37 @@
+package syncserver_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/syncserver"
+	"github.com/strabo-engine/strabo/syncserver/embedded"
+	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
+)
+
+// TestArrivalsLost has the stream of arrivals begin anew while no server runs, as it does where the power went before it
+// was flushed, and the sequencers' own notes were: attempts are decided all the same.
+func TestArrivalsLost(t *testing.T) {
+	t.Parallel()
+	rules := Rules(t, Purchase)
+	s := store(t, embedded.Options{})
+	config := syncserver.ServerConfig{Window: time.Millisecond, Lease: 100 * time.Millisecond, Logger: quiet()}
+	server, err := syncserver.NewServer(t.Context(), connect(t, s), rules, config)
+	require.NoError(t, err)
+	e := client(t, connect(t, s), rules)
+	ordered := Attempt(Buyer, "RFQ", "1", "item", "fig")
+	for range 20 {
+		Accepted(t, e, ordered)
+	}
+	require.NoError(t, server.Close(t.Context()))
+	js, err := jetstream.New(connect(t, s))
+	require.NoError(t, err)
+	require.NoError(t, js.DeleteStream(t.Context(), "STRABO_purchase_ARRIVALS"))
+
+	serve(t, s, rules, config)
+	require.Equal(t, uint64(1), Accepted(t, e, ordered).Sequence)
+	Accepted(t, e, Attempt(Seller, "Quote", "1", "price", 5))
+}

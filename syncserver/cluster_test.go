@@ -19,7 +19,7 @@ import (
 )
 
 // cluster starts three NATS servers that know each other.
-func cluster(t *testing.T) []*embedded.Server {
+func cluster(t testing.TB) []*embedded.Server {
 	t.Helper()
 	var nodes []*embedded.Server
 	var routes []string

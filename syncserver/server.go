@@ -228,7 +228,8 @@ const snapshotEvery = 1000
 func (s *Server) sequence() error {
 	c := s.config
 	config := sequencer.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Logger: s.log,
+		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Tracer: s.tracer,
+		Logger: s.log,
 	}
 	var err error
 	if s.intake, err = sequencer.NewIntake(config); err != nil {
@@ -255,7 +256,7 @@ func (s *Server) start() error {
 		}
 	}
 	s.service, err = micro.AddService(s.conn, micro.Config{
-		Name: "strabo-" + wire.Token(s.config.System), Version: "1.0.0",
+		Name: "strabo-" + strings.ReplaceAll(wire.Token(s.config.System), "=", "_"), Version: "1.0.0",
 		Description: "coordinates protocol " + s.rules.Protocol().Name(),
 		Metadata:    map[string]string{"protocol": s.rules.Protocol().Name(), "hash": s.rules.Hash(), "server": s.name},
 	})
@@ -268,7 +269,7 @@ func (s *Server) start() error {
 		alone         bool
 	}{
 		{"attempt", s.subjects.Attempts(), s.takeAttempt, false},
-		{"join", s.subjects.Joins(), s.takeFeed(s.join), false},
+		{"join", s.subjects.Joins(), s.takeFeed(s.takeJoin), false},
 		{"observe", s.subjects.Observations(s.name), s.takeFeed(s.observe), true},
 	}
 	for _, e := range endpoints {

@@ -3,12 +3,14 @@ package syncserver
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
 // buckets are the upper bounds of the latency histogram.
@@ -20,12 +22,13 @@ var buckets = [...]time.Duration{
 
 // metrics counts what a server does.
 type metrics struct {
-	accepted, failures, unserved, conflicts, spurious atomic.Uint64
-	latency                                           [len(buckets) + 1]atomic.Uint64
-	nanoseconds                                       atomic.Uint64
+	accepted, failures, conflicts, spurious atomic.Uint64
+	latency                                 [len(buckets) + 1]atomic.Uint64
+	nanoseconds                             atomic.Uint64
 
 	mu      sync.Mutex
 	refused map[enactment.Code]uint64
+	turned  map[wire.Reason]uint64 // away
 }
 
 func (m *metrics) decided(rejection *enactment.Rejection, began time.Time) {
@@ -56,7 +59,15 @@ func (m *metrics) took(d time.Duration) {
 	m.nanoseconds.Add(uint64(d))
 }
 
-func (m *metrics) refusedRequest() { m.unserved.Add(1) }
+// turnedAway counts a request that was not done.
+func (m *metrics) turnedAway(reason wire.Reason) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.turned == nil {
+		m.turned = make(map[wire.Reason]uint64)
+	}
+	m.turned[reason]++
+}
 
 func (m *metrics) conflict(spurious bool) {
 	if spurious {
@@ -76,13 +87,13 @@ func (s *Server) WriteMetrics(w io.Writer) error {
 	out("strabo_attempts_total{%s,outcome=\"accepted\"} %d", label, m.accepted.Load())
 	out("strabo_attempts_total{%s,outcome=\"failed\"} %d", label, m.failures.Load())
 	m.mu.Lock()
-	codes := make([]enactment.Code, 0, len(m.refused))
-	for code := range m.refused {
-		codes = append(codes, code)
-	}
-	slices.Sort(codes)
-	for _, code := range codes {
+	for _, code := range slices.Sorted(maps.Keys(m.refused)) {
 		out("strabo_attempts_total{%s,outcome=%q} %d", label, code, m.refused[code])
+	}
+	out("# HELP strabo_refused_requests_total Requests for whatever that were not done, by reason.")
+	out("# TYPE strabo_refused_requests_total counter")
+	for _, reason := range slices.Sorted(maps.Keys(m.turned)) {
+		out("strabo_refused_requests_total{%s,reason=%q} %d", label, reason, m.turned[reason])
 	}
 	m.mu.Unlock()
 	out("# HELP strabo_attempt_seconds How long an attempt took to be answered.")
@@ -102,7 +113,6 @@ func (s *Server) WriteMetrics(w io.Writer) error {
 	}{
 		{"strabo_conflicts_total", "counter", "Writes that lost against another server and were judged again.", m.conflicts.Load()},
 		{"strabo_spurious_conflicts_total", "counter", "Writes refused although nothing stood against them.", m.spurious.Load()},
-		{"strabo_unserved_requests_total", "counter", "Requests not taken in: too many, or with a reply subject that is none.", m.unserved.Load()},
 		{"strabo_in_flight", "gauge", "Attempts on their way.", uint64(len(s.places))},
 		{"strabo_feeds", "gauge", "Feeds served.", uint64(s.host.Sessions())},
 		{"strabo_cached_enactments", "gauge", "Enactments kept in memory.", uint64(s.journal.Cached())},

@@ -146,6 +146,7 @@ type Server struct {
 	log      *slog.Logger
 
 	places chan struct{} // a token for each attempt on its way
+	asking chan struct{} // a token for each request of a feed
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -165,7 +166,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 	s := &Server{
 		rules: rules, config: config, conn: conn, subjects: subjects, name: nuid.Next(),
 		codec: wire.Codec{Rules: rules}, recent: newRecent(), tracer: tracing.New(config.Tracer, rules),
-		places: make(chan struct{}, config.MaxInFlight),
+		places: make(chan struct{}, config.MaxInFlight), asking: make(chan struct{}, mostAsking),
 	}
 	s.log = config.Logger.With("system", config.System, "server", s.name)
 	if config.Keys != nil {
@@ -221,6 +222,10 @@ func (s *Server) open(ctx context.Context) error {
 	})
 	return err
 }
+
+// mostAsking is how many requests of feeds may wait at once, so that nobody can have a server wait for ever more. A feed
+// has two at the most.
+const mostAsking = 1 << 16
 
 const snapshotEvery = 1000
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"unicode"
 
@@ -132,14 +133,18 @@ func row[T any](out io.Writer, name string, setting acc.Setting[T], text string)
 // printable keeps what comes from a file from moving the cursor or breaking the line, and to a length.
 func printable(text string) string {
 	const most = 120
-	shown := []rune(text)
-	for i, r := range shown {
-		if !unicode.IsPrint(r) {
-			shown[i] = unicode.ReplacementChar
-		}
-	}
-	if len(shown) > most {
+	if shown := []rune(visible(text)); len(shown) > most {
 		return string(shown[:most]) + "..."
 	}
-	return string(shown)
+	return visible(text)
+}
+
+// visible keeps what comes from others from moving the cursor or breaking the line.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }

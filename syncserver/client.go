@@ -144,9 +144,15 @@ func (c *Client) Attempt(ctx context.Context, attempt enactment.Attempt) (outcom
 
 // until tries again and again until there is an answer, or no hope of one.
 func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func() (enactment.Outcome, error)) (enactment.Outcome, error) {
+	ended := func(last error) error {
+		if last == nil {
+			return fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, context.Cause(ctx))
+		}
+		return fmt.Errorf("syncserver: attempt of %s: %w; the last try: %w", attempt.Action, context.Cause(ctx), last)
+	}
 	for wait := c.config.FirstWait; ; wait = min(2*wait, c.config.LongestWait) {
 		if ctx.Err() != nil {
-			return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, context.Cause(ctx))
+			return enactment.Outcome{}, ended(nil)
 		}
 		outcome, err := try()
 		if err == nil {
@@ -157,7 +163,7 @@ func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func
 		}
 		c.log.DebugContext(ctx, "attempt not answered, trying again", "action", attempt.Action, "attempt", attempt.ID, "error", err)
 		if rest(ctx, wait) != nil {
-			return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, context.Cause(ctx))
+			return enactment.Outcome{}, ended(err)
 		}
 	}
 }

@@ -67,13 +67,16 @@ func answerOf(o enactment.Outcome) string {
 }
 
 // written counts the messages of the log.
-func written(t *testing.T, conn *nats.Conn) uint64 {
+func written(t *testing.T, conn *nats.Conn) uint64 { return lastOf(t, conn, "STRABO_purchase_LOG") }
+
+// lastOf is the sequence of a stream's last message.
+func lastOf(t *testing.T, conn *nats.Conn, name string) uint64 {
 	t.Helper()
 	js, err := jetstream.New(conn)
 	require.NoError(t, err)
-	log, err := js.Stream(t.Context(), "STRABO_purchase_LOG")
+	stream, err := js.Stream(t.Context(), name)
 	require.NoError(t, err)
-	return log.CachedInfo().State.LastSeq
+	return stream.CachedInfo().State.LastSeq
 }
 
 // TestClientDiesInFlight kills a client (-9) while its attempt is on its way: before any server decided it, and when it

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -162,9 +163,14 @@ func (in *Intake) send(n int) {
 	}
 }
 
+// take takes what goes together in one message. What nobody waits for any more is dropped: it was not put in order, and
+// while the stream cannot be reached it would only pile up.
 func (in *Intake) take(p *part) ([]wire.Arrival, []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	in.mu.Lock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(a wire.Arrival) bool { return in.waiting[a.Token] == nil })
+	in.mu.Unlock()
 	n, size := 0, 0
 	for n < len(p.waiting) && n < mostArrivals && size < mostArrivalBytes {
 		for _, v := range p.waiting[n].Attempt.Values {

@@ -144,7 +144,8 @@ func (c *Client) Attempt(ctx context.Context, attempt enactment.Attempt) (outcom
 
 // until tries again and again until there is an answer, or no hope of one.
 func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func() (enactment.Outcome, error)) (enactment.Outcome, error) {
-	ended := func(last error) error {
+	var last error // what went wrong with the last try that had its time
+	ended := func() error {
 		if last == nil {
 			return fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, context.Cause(ctx))
 		}
@@ -152,18 +153,21 @@ func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func
 	}
 	for wait := c.config.FirstWait; ; wait = min(2*wait, c.config.LongestWait) {
 		if ctx.Err() != nil {
-			return enactment.Outcome{}, ended(nil)
+			return enactment.Outcome{}, ended()
 		}
 		outcome, err := try()
 		if err == nil {
 			return outcome, nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
 		}
 		if err := c.hopeless(err); err != nil {
 			return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, err)
 		}
 		c.log.DebugContext(ctx, "attempt not answered, trying again", "action", attempt.Action, "attempt", attempt.ID, "error", err)
 		if rest(ctx, wait) != nil {
-			return enactment.Outcome{}, ended(err)
+			return enactment.Outcome{}, ended()
 		}
 	}
 }

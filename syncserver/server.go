@@ -19,6 +19,7 @@ import (
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/observation"
 	"github.com/strabo-engine/strabo/syncserver/internal/sequencer"
+	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
@@ -143,6 +144,7 @@ type Server struct {
 	recent   *recent
 	metrics  metrics
 	tracer   tracing.Tracer
+	health   *stream.Health
 	log      *slog.Logger
 
 	places chan struct{} // a token for each attempt on its way
@@ -169,6 +171,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 		places: make(chan struct{}, config.MaxInFlight), asking: make(chan struct{}, mostAsking),
 	}
 	s.log = config.Logger.With("system", config.System, "server", s.name)
+	s.health = stream.NewHealth(s.log)
 	if config.Keys != nil {
 		s.codec.Sealer = config.Keys
 	} else if secrets(rules) {
@@ -217,7 +220,7 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.journal, err = journal.New(journal.Config{
 		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
-		Clock: c.clock, Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
+		Clock: c.clock, Health: s.health, Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
 		Tracer: s.tracer,
 	})
 	return err
@@ -233,7 +236,7 @@ const snapshotEvery = 1000
 func (s *Server) sequence() error {
 	c := s.config
 	config := sequencer.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Tracer: s.tracer,
+		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Health: s.health, Timeout: c.Timeout, Tracer: s.tracer,
 		Logger: s.log,
 	}
 	var err error
@@ -356,6 +359,9 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 	if !s.conn.IsConnected() {
 		return errors.New("syncserver: not connected to NATS")
+	}
+	if err := s.health.Err(); err != nil {
+		return fmt.Errorf("syncserver: %w", err)
 	}
 	return s.journal.Reachable(ctx)
 }

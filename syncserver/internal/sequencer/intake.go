@@ -52,6 +52,8 @@ type Config struct {
 	Codec    wire.Codec
 	// Name is the server's.
 	Name string
+	// Health is told how writes end; it may be nil.
+	Health *stream.Health
 	// Timeout bounds one write.
 	Timeout time.Duration
 	// Tracer makes a span for each attempt that is judged; the zero value makes none.
@@ -154,7 +156,9 @@ func (in *Intake) send(n int) {
 			}
 			msg := nats.NewMsg(in.Subjects.Arrival(n))
 			msg.Data = data
-			if _, err := stream.Publish(in.ctx, in.Conn, msg, in.Timeout); err != nil {
+			_, err := stream.Publish(in.ctx, in.Conn, msg, in.Timeout)
+			in.Health.Note(err)
+			if err != nil {
 				for i := range arrivals {
 					in.tell(arrivals[i].Token, result{err: err})
 				}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -17,28 +18,49 @@ import (
 	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
 )
 
-// TestSlowAgent has a feed that is not received from while much happens: nothing piles up beyond its buffer, nobody else
-// waits, and in the end it gets all of it.
+// TestSlowAgent has a feed that takes nothing while much happens: it is not received from, or its connection carries
+// nothing. What it holds stays within its buffer, nobody else waits, NATS cuts nobody off, and in the end it gets all of
+// it, once.
 func TestSlowAgent(t *testing.T) {
-	const many = 400
-	rules := Rules(t, Purchase)
-	s := store(t, embedded.Options{})
-	serve(t, s, rules, syncserver.ServerConfig{})
-	slow, err := syncserver.NewClient(connect(t, s), rules, syncserver.ClientConfig{Buffer: 8, Logger: quiet()})
-	require.NoError(t, err)
-	t.Cleanup(slow.Close)
-	feed := Join(t, slow, Seller)
-	e := client(t, connect(t, s), rules)
-	for n := range many {
-		Accepted(t, e, Attempt(Buyer, "RFQ", fmt.Sprint(n), "item", "fig"))
+	t.Parallel()
+	const many, buffer = 400, 8
+	for _, test := range []struct {
+		name string
+		cut  bool
+	}{{"does not receive", false}, {"its connection is stuck", true}} {
+		t.Run(test.name, func(t *testing.T) {
+			rules := Rules(t, Purchase)
+			s := store(t, embedded.Options{Listen: "127.0.0.1:0"})
+			serve(t, s, rules, syncserver.ServerConfig{})
+			w := newWire(t, strings.TrimPrefix(s.URL(), "nats://"))
+			conn, err := nats.Connect(w.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond))
+			require.NoError(t, err)
+			t.Cleanup(conn.Close)
+			slow, err := syncserver.NewClient(conn, rules, syncserver.ClientConfig{Buffer: buffer, Logger: quiet()})
+			require.NoError(t, err)
+			t.Cleanup(slow.Close)
+			feed := Join(t, slow, Seller)
+			if test.cut {
+				w.cut()
+			}
+			e := client(t, connect(t, s), rules)
+			for n := range many {
+				Accepted(t, e, Attempt(Buyer, "RFQ", fmt.Sprint(n), "item", "fig"))
+			}
+			require.LessOrEqual(t, syncserver.Queued(feed), buffer)
+			w.heal(false)
+			seen := make(map[enactment.Key]bool)
+			for range many {
+				d, err := feed.Receive(t.Context())
+				require.NoError(t, err)
+				require.False(t, d.Revoked)
+				require.False(t, seen[d.Key], "twice")
+				seen[d.Key] = true
+				require.LessOrEqual(t, syncserver.Queued(feed), buffer)
+			}
+			require.Len(t, seen, many)
+		})
 	}
-	seen := make(map[enactment.Key]bool)
-	for range many {
-		d, err := feed.Receive(t.Context())
-		require.NoError(t, err)
-		seen[d.Key] = true
-	}
-	require.Len(t, seen, many)
 }
 
 // TestFullStore fills the store, up to a limit that it was given and up to the end of a small disk. Whoever attempts is
@@ -106,7 +128,7 @@ func smallDisk(t *testing.T, dir string) (enlarge func()) {
 // fill attempts until an attempt is not answered. It gives what was answered, and why the last one was not.
 func fill(t *testing.T, e adapter.Executor) (answered []enactment.Attempt, failure error) {
 	t.Helper()
-	large := strings.Repeat("fig ", 10_000)
+	large := strings.Repeat("fig ", 25_000)
 	for n := 0; ; n++ {
 		require.Less(t, n, 10_000, "it is never full")
 		a := Attempt(Buyer, "RFQ", fmt.Sprint(n), "item", large)

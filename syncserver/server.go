@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,6 +19,7 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/observation"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/sequencer"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
@@ -133,6 +135,7 @@ type Server struct {
 	rules    *enactment.Rules
 	config   ServerConfig
 	conn     *nats.Conn
+	requests *request.Conn // over conn
 	subjects wire.Subjects
 	codec    wire.Codec
 	journal  *journal.Journal
@@ -143,12 +146,16 @@ type Server struct {
 	name     string
 	recent   *recent
 	metrics  metrics
+	tally    tally
 	tracer   tracing.Tracer
 	health   *stream.Health
 	log      *slog.Logger
 
+	attendance atomic.Pointer[Attendance] // nil where nobody attends
+
 	places chan struct{} // a token for each attempt on its way
 	asking chan struct{} // a token for each request of a feed
+	crew   *crew
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -168,7 +175,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 	s := &Server{
 		rules: rules, config: config, conn: conn, subjects: subjects, name: nuid.Next(),
 		codec: wire.Codec{Rules: rules}, recent: newRecent(), tracer: tracing.New(config.Tracer, rules),
-		places: make(chan struct{}, config.MaxInFlight), asking: make(chan struct{}, mostAsking),
+		places: make(chan struct{}, config.MaxInFlight), asking: make(chan struct{}, mostAsking), crew: newCrew(),
 	}
 	s.log = config.Logger.With("system", config.System, "server", s.name)
 	s.health = stream.NewHealth(s.log)
@@ -178,9 +185,13 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 		return nil, errors.New("syncserver: the protocol has secrets, and there are no keys to seal them with")
 	}
 	if err := s.open(ctx); err != nil {
+		if s.requests != nil {
+			s.requests.End()
+		}
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.tally.ctx, s.tally.cancel = context.WithCancel(s.ctx)
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
@@ -204,6 +215,9 @@ func (s *Server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.requests, err = request.Over(s.conn); err != nil {
+		return err
+	}
 	c := s.config
 	if err := journal.Open(ctx, js, journal.Layout{
 		Subjects: s.subjects, Rules: s.rules, Replicas: c.Replicas, Memory: c.Memory,
@@ -212,16 +226,17 @@ func (s *Server) open(ctx context.Context) error {
 		return fmt.Errorf("syncserver: %w", err)
 	}
 	s.host, err = observation.New(observation.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Lease: c.Lease, Timeout: c.Timeout,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Lease: c.Lease, Timeout: c.Timeout,
 		MaxBytes: int(s.conn.MaxPayload()), Logger: s.log,
 	})
 	if err != nil {
 		return err
 	}
 	s.journal, err = journal.New(journal.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
-		Clock: c.clock, Health: s.health, Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
-		Tracer: s.tracer,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
+		Clock: c.clock, Health: s.health, Logger: s.log,
+		SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
+		Folded: s.folded, Tracer: s.tracer,
 	})
 	return err
 }
@@ -236,7 +251,7 @@ const snapshotEvery = 1000
 func (s *Server) sequence() error {
 	c := s.config
 	config := sequencer.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Health: s.health, Timeout: c.Timeout, Tracer: s.tracer,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Health: s.health, Timeout: c.Timeout, Tracer: s.tracer,
 		Logger: s.log,
 	}
 	var err error
@@ -318,9 +333,11 @@ func (s *Server) Close(ctx context.Context) error {
 		failure = s.service.Stop()
 	}
 	s.host.Close()
+	s.tally.cancel()
 	done := make(chan struct{})
 	go func() {
 		s.working.Wait()
+		s.crew.close()
 		if s.election != nil {
 			s.election.Close()
 		}
@@ -328,6 +345,7 @@ func (s *Server) Close(ctx context.Context) error {
 			s.intake.Close()
 		}
 		s.journal.Close()
+		s.requests.End()
 		close(done)
 	}()
 	select {

@@ -35,7 +35,7 @@ func (s *Server) takeAttempt(r micro.Request) {
 		s.turnAway(reply, &wire.Error{Reason: wire.Busy, Detail: "too many attempts at once"})
 		return
 	}
-	go func() {
+	s.crew.do(func() {
 		defer s.working.Done()
 		defer func() { <-s.places }()
 		outcome, err := s.measured(func() (enactment.Outcome, error) {
@@ -46,7 +46,7 @@ func (s *Server) takeAttempt(r micro.Request) {
 			return
 		}
 		s.answer(reply, wire.AppendAnswer(make([]byte, 0, 256), &outcome))
-	}()
+	})
 }
 
 // measured counts what an attempt came to.
@@ -69,12 +69,21 @@ func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactmen
 	defer s.working.Done()
 	select {
 	case s.places <- struct{}{}:
-	case <-ctx.Done():
-		return enactment.Outcome{}, context.Cause(ctx)
+	default:
+		select {
+		case s.places <- struct{}{}:
+		case <-ctx.Done():
+			return enactment.Outcome{}, context.Cause(ctx)
+		case <-s.ctx.Done():
+			return enactment.Outcome{}, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}
+		}
 	}
 	defer func() { <-s.places }()
-	// What was begun is brought to an end, as it would be if the agent were elsewhere.
-	return s.measured(func() (enactment.Outcome, error) { return s.admit(context.WithoutCancel(ctx), a) })
+	if ctx.Done() != nil {
+		// What was begun is brought to an end, as it would be if the agent were elsewhere.
+		ctx = context.WithoutCancel(ctx)
+	}
+	return s.measured(func() (enactment.Outcome, error) { return s.admit(ctx, a) })
 }
 
 // answerable tells whether a reply subject is one of a waiting request. Any other could aim the answer at somebody

@@ -133,13 +133,14 @@ func row[T any](out io.Writer, name string, setting acc.Setting[T], text string)
 // printable keeps what comes from a file from moving the cursor or breaking the line, and to a length.
 func printable(text string) string {
 	const most = 120
-	if shown := []rune(visible(text)); len(shown) > most {
+	shown := []rune(visible(text))
+	if len(shown) > most {
 		return string(shown[:most]) + "..."
 	}
-	return visible(text)
+	return string(shown)
 }
 
-// visible keeps what comes from others from moving the cursor or breaking the line.
+// visible keeps what comes from elsewhere from moving the cursor or breaking the line.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

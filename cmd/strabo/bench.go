@@ -45,10 +45,11 @@ func (benchCommand) examples() string {
 
 // benchAnswer is what a benchmark came to.
 type benchAnswer struct {
-	Protocol   string  `json:"protocol"`
-	Executor   string  `json:"executor"`
-	Durability string  `json:"durability"`
-	Finalize   string  `json:"finalize"`
+	Protocol string `json:"protocol"`
+	Executor string `json:"executor"`
+	// Durability and Finalize are left out where others serve, who decide that.
+	Durability string  `json:"durability,omitempty"`
+	Finalize   string  `json:"finalize,omitempty"`
 	Attempts   int     `json:"attempts"`
 	Refused    int     `json:"refused"`
 	Seconds    float64 `json:"seconds"`
@@ -96,7 +97,13 @@ func (c *benchCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	answer := b.answer(took, spent)
-	answer.Protocol, answer.Executor, answer.Durability, answer.Finalize = rules.Protocol().Name(), c.Executor, c.Durability, c.Finalize
+	answer.Protocol, answer.Executor = rules.Protocol().Name(), c.Executor
+	switch {
+	case c.Executor == onLocal:
+		answer.Durability, answer.Finalize = inMemory, c.Finalize
+	case c.NATS == "" || c.Executor == onProcess:
+		answer.Durability, answer.Finalize = c.Durability, c.Finalize
+	}
 	if c.JSON {
 		return json.NewEncoder(s.out).Encode(answer)
 	}

@@ -117,6 +117,7 @@ func TestServe(t *testing.T) {
 	require.Contains(t, metrics, `strabo_attempts_total{system="deal",outcome="accepted"} 4`)
 
 	// Live, over the network.
+	strabo(t, exitWrongUse, "enactments", "ls", protocol, "--store", data) // a server has the directory
 	live := strabo(t, exitFine, "enactments", "ls", protocol, "--nats", s.NATS, "--keys", filepath.Join(data, "keys"), "--open")
 	require.Regexp(t, `^{"ID":"2"} +1 +open +Ask `, live)
 	s.stop(t)
@@ -128,6 +129,9 @@ func TestServe(t *testing.T) {
 	require.NotContains(t, shown, "4242")
 	require.Contains(t, shown, "\ufffd[31m\ufffdSeller refused Ask", "what could move the cursor does not come through")
 	require.Contains(t, strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"2"}`, "--store", data), "Seller may Offer, binding price")
+	require.Contains(t, strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"2"}`, "--store", data), "\nopen\nneeds Pay\n")
+	require.Contains(t, strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"2"}`, "--store", data, "--json"), `"needs":[["Pay"]]`)
+	require.Contains(t, shown, "\ncomplete\n")
 	strabo(t, exitNo, "enactments", "show", protocol, `{"ID":"3"}`, "--store", data)
 	exported := strabo(t, exitFine, "enactments", "export", protocol, "--store", data)
 	require.Equal(t, 6, strings.Count(exported, "\n"))

@@ -79,6 +79,12 @@ func (f partyFlags) systems(s *streams, texts []string) ([]served, error) {
 	return systems, nil
 }
 
+// clientFlags say how to connect to a NATS that is there.
+type clientFlags struct {
+	tlsFlags
+	Creds string `type:"path" placeholder:"FILE" help:"Credentials for --nats: a .creds file, or a .nk file with a seed."`
+}
+
 // storeFlags say where the streams of a system are.
 type storeFlags struct {
 	tlsFlags
@@ -114,15 +120,11 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 		if settings.sync {
 			return nil, errors.New("--durability fsync is an option of the NATS server: with --nats set sync_interval: always there")
 		}
-		authenticated, err := f.credentials()
+		connecting, err := (&clientFlags{f.tlsFlags, f.Creds}).options()
 		if err != nil {
 			return nil, err
 		}
-		secured, err := f.client()
-		if err != nil {
-			return nil, err
-		}
-		options = append(append(options, authenticated...), secured...)
+		options = append(options, connecting...)
 		c.connect = func() (*nats.Conn, error) { return nats.Connect(f.NATS, options...) }
 		if c.conn, err = c.connect(); err != nil {
 			return nil, fmt.Errorf("cannot connect to %s: %w", f.NATS, err)
@@ -155,6 +157,9 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 	server, err := embedded.Start(embedded.Options{
 		StoreDir: dir, Listen: settings.listen, SyncAlways: settings.sync, Config: config, TLS: secured, Logger: log,
 	})
+	if errors.Is(err, embedded.ErrInUse) {
+		err = fmt.Errorf("%w: ask the server that has it, with --nats, or stop it", err)
+	}
 	if err != nil {
 		clean()
 		return nil, err
@@ -190,7 +195,30 @@ func (f *storeFlags) openKeys(c *connected) (err error) {
 	return err
 }
 
-func (f *storeFlags) credentials() ([]nats.Option, error) {
+// connect connects to the NATS at a URL.
+func (f *clientFlags) connect(url string, options ...nats.Option) (*nats.Conn, error) {
+	connecting, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := nats.Connect(url, append(options, connecting...)...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", url, err)
+	}
+	return conn, nil
+}
+
+// options are those of the flags.
+func (f *clientFlags) options() ([]nats.Option, error) {
+	authenticated, err := f.credentials()
+	if err != nil {
+		return nil, err
+	}
+	secured, err := f.client()
+	return append(authenticated, secured...), err
+}
+
+func (f *clientFlags) credentials() ([]nats.Option, error) {
 	switch {
 	case f.Creds == "":
 		return nil, nil

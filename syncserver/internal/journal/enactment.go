@@ -29,6 +29,7 @@ type Enactment struct {
 	doubt          bool // the log may be longer
 	saved          uint64
 	swept          int // how many answers there were when old ones were last dropped
+	folded         func(*enactment.State, enactment.Finalisation)
 
 	use usage
 }
@@ -206,6 +207,9 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 	f := entry.Finalisation
 	if len(f.Instances) > 0 {
 		e.state.Apply(f)
+		if e.folded != nil {
+			e.folded(e.state, f)
+		}
 		e.happened = sequence
 		e.seats = entry.Seats
 		for n := range f.Instances {

@@ -19,13 +19,14 @@ import (
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/lease"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
 // Config says how a host works.
 type Config struct {
-	Conn     *nats.Conn
+	Conn     *request.Conn
 	Subjects wire.Subjects
 	Codec    wire.Codec
 	// Name is the server's own, under which feeds find it.
@@ -58,14 +59,14 @@ type Host struct {
 
 // New makes a host.
 func New(config Config) (*Host, error) {
-	js, err := jetstream.New(config.Conn)
+	js, err := jetstream.New(config.Conn.Conn)
 	if err != nil {
 		return nil, err
 	}
 	h := &Host{
 		Config: config, js: js,
-		log:       stream.Reader{Conn: config.Conn, Stream: config.Subjects.LogStream()},
-		positions: stream.Reader{Conn: config.Conn, Stream: config.Subjects.PositionStream()},
+		log:       stream.Reader{Conn: config.Conn.Conn, Stream: config.Subjects.LogStream()},
+		positions: stream.Reader{Conn: config.Conn.Conn, Stream: config.Subjects.PositionStream()},
 		groups:    make(map[enactment.Identity]*group),
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())

@@ -272,14 +272,16 @@ const claimsAtOnce = 32
 // claim takes, all together, what begins in the items and would be delivered.
 func (s *session) claim(ctx context.Context, b *batch, items []item, fresh map[enactment.Key]bool) error {
 	var keys []enactment.Key
+	asked := make(map[enactment.Key]bool)
 	for i := range items {
 		if len(keys) >= b.room() {
 			break
 		}
 		e := items[i].entry
-		if !fresh[e.Key] || len(e.Finalisation.Instances) == 0 || !s.interesting(e) {
+		if !fresh[e.Key] || asked[e.Key] || len(e.Finalisation.Instances) == 0 || !s.interesting(e) {
 			continue
 		}
+		asked[e.Key] = true
 		if _, known := s.group.known(e.Key); !known {
 			keys = append(keys, e.Key)
 		}
@@ -287,23 +289,7 @@ func (s *session) claim(ctx context.Context, b *batch, items []item, fresh map[e
 	if len(keys) < 2 {
 		return nil
 	}
-	failures := make([]error, len(keys))
-	var done sync.WaitGroup
-	tickets := make(chan struct{}, claimsAtOnce)
-	for n, key := range keys {
-		tickets <- struct{}{}
-		done.Go(func() {
-			defer func() { <-tickets }()
-			_, failures[n] = s.group.change(ctx, key, s.feed, true, s.inNextBatch)
-		})
-	}
-	done.Wait()
-	for _, err := range failures {
-		if err != nil && !errors.Is(err, errForeign) {
-			return err
-		}
-	}
-	return nil
+	return s.group.claim(ctx, keys, s.feed, s.number+1)
 }
 
 // look delivers an item if it is for the feed.

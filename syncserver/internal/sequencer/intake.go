@@ -22,6 +22,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
@@ -45,9 +46,12 @@ const (
 	placesPerMessage = 1024
 )
 
+// Order is that of one arrival among all: of the message in the stream, and of its place there.
+func Order(message uint64, place int) uint64 { return message*placesPerMessage + uint64(place) }
+
 // Config says how attempts are taken in and put in order.
 type Config struct {
-	Conn     *nats.Conn
+	Conn     *request.Conn
 	Subjects wire.Subjects
 	Codec    wire.Codec
 	// Name is the server's.

@@ -168,7 +168,7 @@ func (s *sequencer) arrive(ctx context.Context, a arriving) {
 			w = s.open(ctx, q)
 		}
 		w.arrivals, w.from = append(w.arrivals, *arrival), append(w.from, m)
-		w.mark = a.sequence*placesPerMessage + uint64(n)
+		w.mark = Order(a.sequence, n)
 		if len(w.arrivals) == s.config.Count {
 			s.close(ctx, w)
 		}

@@ -65,7 +65,7 @@ func AppendRequest(to []byte, hash string, a *enactment.Attempt) []byte {
 	to = append(to, `{"hash":"`...)
 	to = append(to, hash...)
 	to = append(to, `","id":`...)
-	to = appendString(to, a.ID)
+	to = AppendString(to, a.ID)
 	to = appendMember(append(to, ','), "action", a.Action)
 	if len(a.Values) > 0 {
 		to = append(to, `,"values":{`...)

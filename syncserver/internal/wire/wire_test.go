@@ -97,6 +97,23 @@ func TestEntries(t *testing.T) {
 	got, err := codec.DecodeEntry(text)
 	require.NoError(t, err)
 	require.Equal(t, entry, got)
+	for _, test := range []struct {
+		sequence            uint64
+		completed, happened bool
+		begins, completes   bool
+	}{
+		{1, false, true, true, false}, {2, true, true, false, true}, {1, true, true, true, true}, {1, false, false, false, false},
+	} {
+		e := *entry
+		e.Finalisation.Sequence, e.Finalisation.Completed = test.sequence, test.completed
+		if !test.happened {
+			e.Finalisation.Instances, e.Digests = nil, nil
+		}
+		begins, completes := wire.Progress(codec.AppendEntry(nil, &e))
+		require.Equal(t, [2]bool{test.begins, test.completes}, [2]bool{begins, completes})
+	}
+	begins, completes := wire.Progress([]byte("{"))
+	require.False(t, begins || completes)
 
 	_, err = wire.Codec{Rules: codec.Rules}.DecodeEntry(text)
 	require.Error(t, err, "there is no key to open it")

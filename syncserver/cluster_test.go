@@ -43,6 +43,7 @@ func TestClusterLosesItsLeader(t *testing.T) {
 	}
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 5 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rules := Rules(t, Purchase)
 			nodes := cluster(t)
 			urls := nodes[0].URL() + "," + nodes[1].URL() + "," + nodes[2].URL()

@@ -151,6 +151,7 @@ func TestKilledServers(t *testing.T) {
 	}
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 5 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rules := conformance.Rules(t, conformance.Purchase)
 			c := &child{config: childConfig{
 				Store: t.TempDir(), Listen: "127.0.0.1:0", Window: window, Lease: 300 * time.Millisecond,
@@ -190,6 +191,7 @@ func TestRacingServers(t *testing.T) {
 	}
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 2 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rules := conformance.Rules(t, conformance.Purchase)
 			s := store(t, embedded.Options{})
 			for range 2 {

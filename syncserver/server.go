@@ -148,8 +148,9 @@ type Server struct {
 	metrics  metrics
 	tally    tally
 	tracer   tracing.Tracer
-	health   *stream.Health
-	log      *slog.Logger
+	// logHealth and intakeHealth know whether writes to the log and to the arrivals come through.
+	logHealth, intakeHealth *stream.Health
+	log                     *slog.Logger
 
 	attendance atomic.Pointer[Attendance] // nil where nobody attends
 
@@ -178,7 +179,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 		places: make(chan struct{}, config.MaxInFlight), asking: make(chan struct{}, mostAsking), crew: newCrew(),
 	}
 	s.log = config.Logger.With("system", config.System, "server", s.name)
-	s.health = stream.NewHealth(s.log)
+	s.logHealth, s.intakeHealth = stream.NewHealth(s.log), stream.NewHealth(s.log)
 	if config.Keys != nil {
 		s.codec.Sealer = config.Keys
 	} else if secrets(rules) {
@@ -234,7 +235,7 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.journal, err = journal.New(journal.Config{
 		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
-		Clock: c.clock, Health: s.health, Logger: s.log,
+		Clock: c.clock, Health: s.logHealth, Logger: s.log,
 		SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
 		Folded: s.folded, Tracer: s.tracer,
 	})
@@ -251,7 +252,7 @@ const snapshotEvery = 1000
 func (s *Server) sequence() error {
 	c := s.config
 	config := sequencer.Config{
-		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Health: s.health, Timeout: c.Timeout, Tracer: s.tracer,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Health: s.intakeHealth, Timeout: c.Timeout, Tracer: s.tracer,
 		Logger: s.log,
 	}
 	var err error
@@ -352,7 +353,7 @@ func (s *Server) Close(ctx context.Context) error {
 	case <-done:
 		s.cancel()
 		if s.conn.IsConnected() {
-			ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+			ctx, cancel := context.WithTimeout(ctx, max(s.config.Timeout, DefaultTimeout))
 			defer cancel()
 			failure = errors.Join(failure, s.conn.FlushWithContext(ctx))
 		}
@@ -378,7 +379,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	if !s.conn.IsConnected() {
 		return errors.New("syncserver: not connected to NATS")
 	}
-	if err := s.health.Err(); err != nil {
+	if err := errors.Join(s.logHealth.Err(), s.intakeHealth.Err()); err != nil {
 		return fmt.Errorf("syncserver: %w", err)
 	}
 	return s.journal.Reachable(ctx)

@@ -260,7 +260,7 @@ func (s *Server) sequence() error {
 		return err
 	}
 	s.election, err = sequencer.Stand(sequencer.ElectionConfig{
-		Config: config, Journal: s.journal, Span: c.Window, Count: windowCount(c), Retention: c.Retention,
+		Config: config, Journal: s.journal, Intake: s.intake, Span: c.Window, Count: windowCount(c), Retention: c.Retention,
 		Lease: min(c.Lease, sequencerLease),
 	})
 	return err

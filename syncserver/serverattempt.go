@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -79,6 +80,10 @@ func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactmen
 		}
 	}
 	defer func() { <-s.places }()
+	if s.intake != nil {
+		// It may lie in a window when the agent waits for it no more.
+		a.Values, a.Parties = maps.Clone(a.Values), maps.Clone(a.Parties)
+	}
 	if ctx.Done() != nil {
 		// What was begun is brought to an end, as it would be if the agent were elsewhere.
 		ctx = context.WithoutCancel(ctx)

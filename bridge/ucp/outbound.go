@@ -25,8 +25,9 @@ const DefaultProfile = "https://platform.invalid/profile.json"
 
 // OutboundOptions configure an [Outbound]. Every field may be left out.
 type OutboundOptions struct {
-	// Client sends the requests; by default one of its own, which gives connections back before the sample shops close
-	// them. Redirects are not followed, whatever it says.
+	// Client sends the requests; by default one of its own, which goes nowhere that a shop should not lead to (see
+	// [Discover]) and gives connections back before the sample shops close them. Redirects are not followed, whatever it
+	// says.
 	Client *http.Client
 	// Caller sends the requests instead of Client, for a policy of one's own.
 	Caller bridge.Caller
@@ -92,8 +93,11 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if caller == nil {
 		client := options.Client
 		if client == nil {
-			transport := newTransport()
-			client, o.idle = &http.Client{Transport: transport}, transport.CloseIdleConnections
+			own, err := guardOf(business.URL)
+			if err != nil {
+				return nil, fmt.Errorf("ucp: outbound: %w", err)
+			}
+			client, o.idle = own.Client(), own.CloseIdleConnections
 		}
 		caller = bridge.NewHTTPCaller(client, options.Timeout, options.MaxResponse)
 	}
@@ -122,19 +126,6 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 // makes payment_data of a payment, and contents, which compares what a checkout contains with what was asked for.
 func Hooks(choices Choices) map[string]bridge.Hook {
 	return map[string]bridge.Hook{"fulfillment": choices.arrange, "instrument": instrument, "contents": contents}
-}
-
-// idleTimeout is shorter than the 5 s after which both public sample shops close a connection: one that is closed while
-// a request is on its way makes a call whose fate is unknown.
-const idleTimeout = 2 * time.Second
-
-func newTransport() *http.Transport {
-	transport := &http.Transport{}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
-		transport = standard.Clone()
-	}
-	transport.IdleConnTimeout = idleTimeout
-	return transport
 }
 
 // Business is the shop.

@@ -68,6 +68,7 @@ type Config struct {
 // Intake takes attempts in. Those that come while a message is on its way go together in the next.
 type Intake struct {
 	Config
+	reply   string // where answers are told
 	answers *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -77,7 +78,13 @@ type Intake struct {
 
 	mu      sync.Mutex
 	waiting map[string]chan result
+	// sent has the last messages by number, for a sequencer in this process; those up to forgotten are left out.
+	sent              map[uint64][]wire.Arrival
+	number, forgotten uint64
 }
+
+// mostSent is how many messages are kept for a sequencer in this process.
+const mostSent = 64
 
 type result struct {
 	outcome enactment.Outcome
@@ -92,10 +99,13 @@ type part struct {
 
 // NewIntake starts to take attempts in.
 func NewIntake(config Config) (*Intake, error) {
-	in := &Intake{Config: config, waiting: make(map[string]chan result)}
+	in := &Intake{
+		Config: config, reply: config.Subjects.Answers(config.Name), waiting: make(map[string]chan result),
+		sent: make(map[uint64][]wire.Arrival),
+	}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
 	var err error
-	if in.answers, err = config.Conn.Subscribe(config.Subjects.Answers(config.Name), in.told); err != nil {
+	if in.answers, err = config.Conn.Subscribe(in.reply, in.told); err != nil {
 		in.cancel()
 		return nil, err
 	}
@@ -128,7 +138,7 @@ func (in *Intake) Submit(ctx context.Context, key enactment.Key, a enactment.Att
 	}()
 	p := &in.parts[partitionOf(key)]
 	p.mu.Lock()
-	p.waiting = append(p.waiting, wire.Arrival{Attempt: a, Reply: in.Subjects.Answers(in.Name), Token: token, Trace: tracing.Parent(ctx)})
+	p.waiting = append(p.waiting, wire.Arrival{Attempt: a, Token: token, Trace: tracing.Parent(ctx)})
 	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:
@@ -191,7 +201,36 @@ func (in *Intake) take(p *part) ([]wire.Arrival, []byte) {
 	if n == 0 {
 		return nil, nil
 	}
-	return arrivals, in.Codec.AppendArrivals(make([]byte, 0, 256*n), arrivals)
+	number := in.remember(arrivals)
+	return arrivals, in.Codec.AppendArrivals(make([]byte, 0, 256*n), &wire.Arrivals{
+		Reply: in.reply, Number: number, Attempts: arrivals,
+	})
+}
+
+// remember gives a message its number, and keeps it.
+func (in *Intake) remember(arrivals []wire.Arrival) uint64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.number++
+	in.sent[in.number] = arrivals
+	for len(in.sent) > mostSent {
+		in.forgotten++
+		delete(in.sent, in.forgotten)
+	}
+	return in.number
+}
+
+// takeBack gives what was sent with a message, once, for a sequencer in this process; false if it was sent by another server
+// or long ago.
+func (in *Intake) takeBack(reply string, number uint64) ([]wire.Arrival, bool) {
+	if reply != in.reply {
+		return nil, false
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	arrivals, ok := in.sent[number]
+	delete(in.sent, number)
+	return arrivals, ok
 }
 
 func (in *Intake) tell(token string, r result) {

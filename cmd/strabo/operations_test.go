@@ -1,0 +1,44 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
+)
+
+func operations(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Every command that stands on lines of its own is one that there is, with flags that it has.
+func TestCommandsOfOperations(t *testing.T) {
+	found := regexp.MustCompile("(?m)^    strabo (.*)$|`strabo ((?:enactments show|bench|nats-config|demo) [^`|]*)`").FindAllStringSubmatch(operations(t), -1)
+	require.Greater(t, len(found), 10)
+	for _, command := range found {
+		_, err := newParser().Parse(words(command[1] + command[2]))
+		require.NoError(t, err, command[0])
+	}
+}
+
+// The configuration of NATS is read by NATS, with accounts beside it.
+func TestConfigurationOfOperations(t *testing.T) {
+	configurations := fenced(operations(t), "nats")
+	require.NotEmpty(t, configurations)
+	for _, text := range configurations {
+		dir := t.TempDir()
+		strabo(t, exitFine, "nats-config", "purchase", "--out", dir)
+		file := filepath.Join(dir, "nats.conf")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		options, err := server.ProcessConfigFile(file)
+		require.NoError(t, err)
+		require.Len(t, options.Routes, 3)
+		require.Len(t, options.Accounts, 4)
+	}
+}

@@ -114,7 +114,7 @@ type Store interface {
 	// Get gives a question; the error is [ErrNotFound] if there is none.
 	Get(ctx context.Context, id string) (Entry, error)
 
-	// List gives all questions, in the order in which they were asked.
+	// List gives all questions, in the order in which they were asked. With an error, it gives those that can be read.
 	List(ctx context.Context) ([]Entry, error)
 
 	// Wait blocks until the question is no longer pending, and gives the decision. If the question is replaced by

@@ -32,6 +32,8 @@ type Unsettled struct {
 	// none was, the last call; nil if none was made since the bridge took the step up. It has the words also where the
 	// contract keeps them out of the audit: they are for whoever has to find out, and not to be written down.
 	Last *audit.Record
+	// Said is the last answer to the request itself, in the same way; nil if there was none.
+	Said *audit.Record
 	// Detail says why, and what the remote party said last, without secrets.
 	Detail string
 	// Err is the reason where there is one of its own: [ErrRequestChanged], an error of the package policy, or what kept

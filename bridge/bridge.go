@@ -336,7 +336,7 @@ func (b *Bridge) takeUp(r *run) {
 func (b *Bridge) unknown(ctx context.Context, r *run, unclear *unclearError) {
 	u := Unsettled{
 		Enactment: r.key, Action: r.plan.action, Step: r.stepName(), Key: r.idempotency,
-		Unsent: unclear.unsent, Last: r.last, Detail: unclear.detail, Err: unclear.cause,
+		Unsent: unclear.unsent, Last: r.last, Said: r.said, Detail: unclear.detail, Err: unclear.cause,
 	}
 	b.log.WarnContext(ctx, "outcome of a call unknown",
 		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key", u.Key, "detail", u.Detail)

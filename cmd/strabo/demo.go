@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/demoshop"
@@ -40,7 +41,7 @@ func (demoCommand) examples() string {
 	return `  strabo demo                      Buy a lantern.
   strabo demo --cancel             Ask for one, look at the bill, and cancel.
   strabo demo --race --rounds 50   Let a payment and a cancellation race: one of them wins, each time.
-  strabo demo --json | jq -r 'select(.kind == "call") | [.method, .url, .status] | @tsv'
+  strabo demo --json | jq -r 'select(.status) | [.method, .url, .status] | @tsv'
 `
 }
 
@@ -118,7 +119,8 @@ func (c *demoCommand) act(ctx context.Context, url string, told *story.Story, lo
 		return nil, err
 	}
 	at, err := counter.Open(business, counter.Options{
-		Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Call: told.Call, Logger: logger,
+		Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Audit: told, Logger: logger,
+		Subject: "shopper", Grant: policy.StandingGrant{By: "shopper", Reason: "a demonstration"},
 	})
 	if err != nil {
 		return nil, err

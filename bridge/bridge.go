@@ -202,6 +202,9 @@ func (b *Bridge) join(executor adapter.Executor) (err error) {
 	offered := make(map[string]bool)
 	for _, action := range b.mapping.order {
 		b.adapter.OnObservation(action, func(ctx context.Context, o adapter.Observation) error {
+			if err := b.duplicate(ctx, o); err != nil {
+				return err
+			}
 			return b.settle(ctx, o.Enactment, true)
 		})
 		b.mapping.actions[action].eachAnswer(func(_ int, a *answer) {
@@ -214,6 +217,32 @@ func (b *Bridge) join(executor adapter.Executor) (err error) {
 				return b.settle(ctx, f.Enactment, false)
 			})
 		})
+	}
+	return nil
+}
+
+// duplicate writes down that an observation is handled again that was answered before this bridge was started.
+func (b *Bridge) duplicate(ctx context.Context, o adapter.Observation) error {
+	if b.options.Audit == nil {
+		return nil
+	}
+	entries, err := b.options.Journal.Load(ctx, o.Enactment.Key())
+	if err != nil {
+		return fmt.Errorf("bridge: load journal: %w", err)
+	}
+	instance, err := b.instanceName(o.Instance)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Instance == instance && e.At.Before(b.started) && (e.Kind == EntryAnswered || e.Kind == EntryDiverged) {
+			r := &run{bridge: b, key: o.Enactment.Key(), plan: b.mapping.actions[o.Action]}
+			r.tell(ctx, audit.Record{
+				At: time.Now().UTC(), Kind: audit.DuplicateObserved, Enactment: r.key, Action: o.Action, Step: e.Step,
+				Detail: "it was answered before, and is not answered again",
+			})
+			return nil
+		}
 	}
 	return nil
 }

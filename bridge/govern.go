@@ -66,8 +66,13 @@ func (b *Bridge) governStep(r *reader, action string, s *step) {
 	if s.status == nil {
 		return
 	}
-	if q := b.governCall(r, s.status.request, name+".status", true); q != nil && q.declared && !q.Contract.Readonly.Value {
+	q := b.governCall(r, s.status.request, name+".status", true)
+	switch {
+	case q == nil || !q.declared:
+	case !q.Contract.Readonly.Value:
 		r.faultAt(s.status.request.where, "a status query must only read, and %s is not declared readonly", q.Name)
+	case q.Contract.ApprovalRequired.Value || len(q.Contract.When) > 0:
+		r.faultAt(s.status.request.where, "a status query cannot wait until somebody agrees, as %s may have to", q.Name)
 	}
 }
 

@@ -27,7 +27,18 @@ import (
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(shopProcess) != "":
+		os.Exit(runHostileShop())
+	case os.Getenv(bridgeProcess) != "":
+		os.Exit(runKilledBridge())
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		stopShop()
+		os.Exit(code)
+	}))
+}
 
 // token is a secret that must turn up nowhere but on the wire.
 const token = "tok-4711-super-secret"

@@ -323,6 +323,12 @@ func (r *run) conclude(ctx context.Context, s *step, a *answer, status int, chos
 // attempt attempts the answer.
 func (r *run) attempt(ctx context.Context) error {
 	answer, step := r.pending, r.lastStep
+	if r.resumed {
+		r.tell(ctx, audit.Record{
+			At: time.Now().UTC(), Kind: audit.Replay, Enactment: r.key, Action: r.plan.action, Step: step, Subject: r.principal.Subject,
+			Detail: "the result that was written down before is used: " + answer.Action,
+		})
+	}
 	values := make(adapter.Values, len(answer.Values))
 	for name, value := range answer.Values {
 		values[name] = value

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/acc"
@@ -100,7 +101,7 @@ func (o *Operation) bucket(at int, by acc.Dimension, who Principal) string {
 		counted = who.Tenant
 	case acc.PerOperation:
 	}
-	return fmt.Sprintf("%s\x00%d\x00%s\x00%s", o.Name, at, by, counted)
+	return o.Name + "\x00" + strconv.Itoa(at) + "\x00" + string(by) + "\x00" + counted
 }
 
 func sleep(ctx context.Context, wait time.Duration) error {

@@ -48,7 +48,7 @@ func (r *run) left(ctx context.Context, rule *governed, err error) {
 
 // intend writes down that a call is about to leave, where nothing may leave without that.
 func (x *exchange) intend(ctx context.Context) error {
-	if !x.bridge.options.AuditRequired {
+	if !x.bridge.options.AuditRequired || x.rule.keyless(x.step.request) {
 		return nil
 	}
 	record := x.record(audit.Intent, x.rule)

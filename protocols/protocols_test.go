@@ -14,7 +14,7 @@ import (
 
 func TestNames(t *testing.T) {
 	require.Equal(t, []string{
-		"price-setter", "purchase", "request-reply", "rfq-quotes", "simple-ucp", "simple-ucp-update",
+		"price-setter", "purchase", "request-reply", "rfq-quotes", "simple-ucp", "simple-ucp-update", "ucp-incremental",
 	}, protocols.Names())
 }
 
@@ -66,7 +66,7 @@ func TestSecretsAreLoaded(t *testing.T) {
 // TestNoThirdRoleSeesASecret checks the promise of the semantics, section 7: no role refers to an action that carries a
 // secret unless it performs the action or is the one that the secret is for, the other role of a pair.
 func TestNoThirdRoleSeesASecret(t *testing.T) {
-	allowed := map[string]string{"purchase": "Seller", "simple-ucp": "Business", "simple-ucp-update": "Business"}
+	allowed := map[string]string{"purchase": "Seller", "simple-ucp": "Business", "simple-ucp-update": "Business", "ucp-incremental": "Business"}
 	for _, name := range protocols.Names() {
 		rules, err := protocols.Load(name)
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,6 +19,7 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/observation"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/sequencer"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
@@ -80,6 +82,10 @@ type ServerConfig struct {
 	Tracer trace.TracerProvider
 	// Logger is where the server logs; slog.Default() if nil.
 	Logger *slog.Logger
+
+	// clock tells the time of day, by which attempts are late or early, and which the log says. Tests have it jump. What
+	// lasts a while, such as a lease, is measured by the monotonic clock of package time, which does not.
+	clock func() time.Time
 }
 
 func (c ServerConfig) withDefaults(rules *enactment.Rules) ServerConfig {
@@ -95,6 +101,9 @@ func (c ServerConfig) withDefaults(rules *enactment.Rules) ServerConfig {
 	positive(&c.MaxInFlight, DefaultMaxInFlight)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.clock == nil {
+		c.clock = time.Now
 	}
 	return c
 }
@@ -125,6 +134,7 @@ type Server struct {
 	rules    *enactment.Rules
 	config   ServerConfig
 	conn     *nats.Conn
+	requests *request.Conn // over conn
 	subjects wire.Subjects
 	codec    wire.Codec
 	journal  *journal.Journal
@@ -135,10 +145,14 @@ type Server struct {
 	name     string
 	recent   *recent
 	metrics  metrics
+	tally    tally
 	tracer   tracing.Tracer
 	log      *slog.Logger
 
+	attendance atomic.Pointer[Attendance] // nil where nobody attends
+
 	places chan struct{} // a token for each attempt on its way
+	crew   *crew
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -158,7 +172,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 	s := &Server{
 		rules: rules, config: config, conn: conn, subjects: subjects, name: nuid.Next(),
 		codec: wire.Codec{Rules: rules}, recent: newRecent(), tracer: tracing.New(config.Tracer, rules),
-		places: make(chan struct{}, config.MaxInFlight),
+		places: make(chan struct{}, config.MaxInFlight), crew: newCrew(),
 	}
 	s.log = config.Logger.With("system", config.System, "server", s.name)
 	if config.Keys != nil {
@@ -167,9 +181,13 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 		return nil, errors.New("syncserver: the protocol has secrets, and there are no keys to seal them with")
 	}
 	if err := s.open(ctx); err != nil {
+		if s.requests != nil {
+			s.requests.End()
+		}
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.tally.ctx, s.tally.cancel = context.WithCancel(s.ctx)
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
@@ -193,6 +211,9 @@ func (s *Server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.requests, err = request.Over(s.conn); err != nil {
+		return err
+	}
 	c := s.config
 	if err := journal.Open(ctx, js, journal.Layout{
 		Subjects: s.subjects, Rules: s.rules, Replicas: c.Replicas, Memory: c.Memory,
@@ -201,16 +222,16 @@ func (s *Server) open(ctx context.Context) error {
 		return fmt.Errorf("syncserver: %w", err)
 	}
 	s.host, err = observation.New(observation.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Lease: c.Lease, Timeout: c.Timeout,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Lease: c.Lease, Timeout: c.Timeout,
 		MaxBytes: int(s.conn.MaxPayload()), Logger: s.log,
 	})
 	if err != nil {
 		return err
 	}
 	s.journal, err = journal.New(journal.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
-		Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
-		Tracer: s.tracer,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
+		Clock: c.clock, Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
+		Folded: s.folded, Tracer: s.tracer,
 	})
 	return err
 }
@@ -221,7 +242,8 @@ const snapshotEvery = 1000
 func (s *Server) sequence() error {
 	c := s.config
 	config := sequencer.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Logger: s.log,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Tracer: s.tracer,
+		Logger: s.log,
 	}
 	var err error
 	if s.intake, err = sequencer.NewIntake(config); err != nil {
@@ -248,7 +270,7 @@ func (s *Server) start() error {
 		}
 	}
 	s.service, err = micro.AddService(s.conn, micro.Config{
-		Name: "strabo-" + wire.Token(s.config.System), Version: "1.0.0",
+		Name: "strabo-" + strings.ReplaceAll(wire.Token(s.config.System), "=", "_"), Version: "1.0.0",
 		Description: "coordinates protocol " + s.rules.Protocol().Name(),
 		Metadata:    map[string]string{"protocol": s.rules.Protocol().Name(), "hash": s.rules.Hash(), "server": s.name},
 	})
@@ -261,7 +283,7 @@ func (s *Server) start() error {
 		alone         bool
 	}{
 		{"attempt", s.subjects.Attempts(), s.takeAttempt, false},
-		{"join", s.subjects.Joins(), s.takeFeed(s.join), false},
+		{"join", s.subjects.Joins(), s.takeFeed(s.takeJoin), false},
 		{"observe", s.subjects.Observations(s.name), s.takeFeed(s.observe), true},
 	}
 	for _, e := range endpoints {
@@ -302,9 +324,11 @@ func (s *Server) Close(ctx context.Context) error {
 		failure = s.service.Stop()
 	}
 	s.host.Close()
+	s.tally.cancel()
 	done := make(chan struct{})
 	go func() {
 		s.working.Wait()
+		s.crew.close()
 		if s.election != nil {
 			s.election.Close()
 		}
@@ -312,6 +336,7 @@ func (s *Server) Close(ctx context.Context) error {
 			s.intake.Close()
 		}
 		s.journal.Close()
+		s.requests.End()
 		close(done)
 	}()
 	select {

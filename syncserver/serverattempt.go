@@ -36,7 +36,7 @@ func (s *Server) takeAttempt(r micro.Request) {
 		s.answer(reply, (&wire.Error{Reason: wire.Busy, Detail: "too many attempts at once"}).Encode())
 		return
 	}
-	go func() {
+	s.crew.do(func() {
 		defer s.working.Done()
 		defer func() { <-s.places }()
 		outcome, err := s.measured(func() (enactment.Outcome, error) {
@@ -47,7 +47,7 @@ func (s *Server) takeAttempt(r micro.Request) {
 			return
 		}
 		s.answer(reply, wire.AppendAnswer(make([]byte, 0, 256), &outcome))
-	}()
+	})
 }
 
 // measured counts what an attempt came to.
@@ -70,12 +70,21 @@ func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactmen
 	defer s.working.Done()
 	select {
 	case s.places <- struct{}{}:
-	case <-ctx.Done():
-		return enactment.Outcome{}, context.Cause(ctx)
+	default:
+		select {
+		case s.places <- struct{}{}:
+		case <-ctx.Done():
+			return enactment.Outcome{}, context.Cause(ctx)
+		case <-s.ctx.Done():
+			return enactment.Outcome{}, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}
+		}
 	}
 	defer func() { <-s.places }()
-	// What was begun is brought to an end, as it would be if the agent were elsewhere.
-	return s.measured(func() (enactment.Outcome, error) { return s.admit(context.WithoutCancel(ctx), a) })
+	if ctx.Done() != nil {
+		// What was begun is brought to an end, as it would be if the agent were elsewhere.
+		ctx = context.WithoutCancel(ctx)
+	}
+	return s.measured(func() (enactment.Outcome, error) { return s.admit(ctx, a) })
 }
 
 // answerable tells whether a reply subject is one of a waiting request. Any other could aim the answer at somebody
@@ -128,7 +137,7 @@ func (s *Server) attempt(ctx context.Context, subject string, data []byte) (enac
 func (s *Server) admit(ctx context.Context, a enactment.Attempt) (outcome enactment.Outcome, err error) {
 	ctx, span := s.tracer.Start(ctx, "strabo.decide", trace.SpanKindServer, a.Action)
 	defer func() { span.Decided(&outcome, err) }()
-	now := time.Now()
+	now := s.config.clock()
 	if a.At.Sub(now) > s.config.ClockTolerance {
 		return enactment.Outcome{}, &wire.Error{
 			Reason: wire.Clock, Detail: fmt.Sprintf("the attempt was made %v in the future", a.At.Sub(now).Round(time.Second)),

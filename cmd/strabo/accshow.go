@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"unicode"
 
@@ -132,14 +133,19 @@ func row[T any](out io.Writer, name string, setting acc.Setting[T], text string)
 // printable keeps what comes from a file from moving the cursor or breaking the line, and to a length.
 func printable(text string) string {
 	const most = 120
-	shown := []rune(text)
-	for i, r := range shown {
-		if !unicode.IsPrint(r) {
-			shown[i] = unicode.ReplacementChar
-		}
-	}
+	shown := []rune(visible(text))
 	if len(shown) > most {
 		return string(shown[:most]) + "..."
 	}
 	return string(shown)
+}
+
+// visible keeps what comes from elsewhere from moving the cursor or breaking the line.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }

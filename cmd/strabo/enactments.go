@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -36,7 +37,7 @@ func (enactmentsLs) examples() string {
 
 // Run lists enactments in the order in which they began.
 func (c *enactmentsLs) Run(ctx context.Context, s *streams) error {
-	archive, _, done, err := c.archive(ctx, c.Protocol)
+	archive, _, done, err := c.archive(ctx, s, c.Protocol)
 	if err != nil {
 		return err
 	}
@@ -82,11 +83,16 @@ func (enactmentsShow) examples() string {
 
 // shown is what show prints with --json.
 type shown struct {
-	Enactment enactment.Key         `json:"enactment"`
-	Sequence  uint64                `json:"sequence"`
-	Complete  bool                  `json:"complete"`
-	Timeline  []enactment.Record    `json:"timeline"`
-	Enabled   map[string][]possible `json:"enabled"`
+	Enactment enactment.Key `json:"enactment"`
+	Sequence  uint64        `json:"sequence"`
+	Complete  bool          `json:"complete"`
+	// Needs are the parts of what that nothing has satisfied, each with its alternatives.
+	Needs    [][]string            `json:"needs,omitempty"`
+	Parties  map[string]string     `json:"parties,omitempty"`
+	Timeline []enactment.Record    `json:"timeline"`
+	Enabled  map[string][]possible `json:"enabled"`
+	// Pending are attempts that wait for their window.
+	Pending []syncserver.PendingAttempt `json:"pending,omitempty"`
 }
 
 // possible is an action that a role may do, and what it would have to bind.
@@ -101,7 +107,7 @@ func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	archive, rules, done, err := c.archive(ctx, c.Protocol)
+	archive, rules, done, err := c.archive(ctx, s, c.Protocol)
 	if err != nil {
 		return err
 	}
@@ -114,7 +120,13 @@ func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
 		fmt.Fprintf(s.err, "strabo: nothing has happened in %s\n", key)
 		return errNo
 	}
-	answer := shown{Enactment: key, Sequence: state.Sequence(), Complete: state.Complete(), Enabled: map[string][]possible{}}
+	answer := shown{
+		Enactment: key, Sequence: state.Sequence(), Complete: state.Complete(), Needs: needs(state), Parties: map[string]string{},
+		Enabled: map[string][]possible{},
+	}
+	if answer.Pending, err = archive.Pending(ctx, key); err != nil {
+		return err
+	}
 	if err := archive.Records(ctx, key, func(r enactment.Record) bool {
 		answer.Timeline = append(answer.Timeline, r)
 		return true
@@ -122,6 +134,9 @@ func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	for role := range rules.Protocol().Roles() {
+		if party, taken := state.Party(role); taken && party != "" {
+			answer.Parties[role] = party
+		}
 		for f := range state.Enabled(role) {
 			p := possible{Action: f.Action}
 			for _, open := range f.Open {
@@ -133,19 +148,60 @@ func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
 	if c.JSON {
 		return json.NewEncoder(s.out).Encode(answer)
 	}
-	for _, r := range answer.Timeline {
-		fmt.Fprintln(s.out, line(r))
+	return answer.writeText(s.out, slices.Collect(rules.Protocol().Roles()))
+}
+
+// writeText is for a person: what happened, how it stands, and what may come.
+func (a *shown) writeText(w io.Writer, roles []string) error {
+	var text strings.Builder
+	for _, r := range a.Timeline {
+		fmt.Fprintln(&text, line(r))
 	}
-	for role := range rules.Protocol().Roles() {
-		for _, p := range answer.Enabled[role] {
-			fmt.Fprintf(s.out, "%s may %s", role, p.Action)
-			if len(p.Open) > 0 {
-				fmt.Fprintf(s.out, ", binding %s", strings.Join(p.Open, ", "))
-			}
-			fmt.Fprintln(s.out)
+	switch {
+	case a.Complete:
+		fmt.Fprintln(&text, "complete")
+	default:
+		fmt.Fprintln(&text, "open")
+		for _, alternatives := range a.Needs {
+			fmt.Fprintf(&text, "needs %s\n", strings.Join(alternatives, " or "))
 		}
 	}
-	return nil
+	for _, role := range roles {
+		if party := a.Parties[role]; party != "" {
+			fmt.Fprintf(&text, "%s is %s\n", role, party)
+		}
+	}
+	for _, p := range a.Pending {
+		fmt.Fprintf(&text, "%s waits with %s since %s\n", enactment.Identity{Role: p.Role, Party: p.Party}, p.Action, stamp(p.Arrived))
+	}
+	for _, role := range roles {
+		for _, p := range a.Enabled[role] {
+			fmt.Fprintf(&text, "%s may %s", role, p.Action)
+			if len(p.Open) > 0 {
+				fmt.Fprintf(&text, ", binding %s", strings.Join(p.Open, ", "))
+			}
+			fmt.Fprintln(&text)
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// needs lists the parts of what that nothing satisfies which has happened.
+func needs(state *enactment.State) [][]string {
+	var missing [][]string
+	for c := range state.Rules().Protocol().What() {
+		alternatives := slices.Collect(c.Alternatives())
+		met := false
+		for instance := range state.Instances() {
+			action, _ := state.Rules().Protocol().Action(instance.Action)
+			met = met || slices.ContainsFunc(alternatives, action.Carries)
+		}
+		if !met {
+			missing = append(missing, alternatives)
+		}
+	}
+	return missing
 }
 
 func parseKey(text string) (enactment.Key, error) {
@@ -195,7 +251,7 @@ func (enactmentsWatch) examples() string {
 
 // Run prints what happened and what happens until it is interrupted.
 func (c *enactmentsWatch) Run(ctx context.Context, s *streams) error {
-	archive, key, done, err := c.one(ctx, c.Protocol, c.Key)
+	archive, key, done, err := c.one(ctx, s, c.Protocol, c.Key)
 	if err != nil {
 		return err
 	}
@@ -209,7 +265,7 @@ func (c *enactmentsWatch) Run(ctx context.Context, s *streams) error {
 }
 
 // one opens the log, and reads the key of an enactment if there is one.
-func (f *systemFlags) one(ctx context.Context, protocol, text string) (*syncserver.Archive, enactment.Key, func(), error) {
+func (f *systemFlags) one(ctx context.Context, s *streams, protocol, text string) (*syncserver.Archive, enactment.Key, func(), error) {
 	var key enactment.Key
 	if text != "" {
 		var err error
@@ -217,7 +273,7 @@ func (f *systemFlags) one(ctx context.Context, protocol, text string) (*syncserv
 			return nil, "", nil, err
 		}
 	}
-	archive, _, done, err := f.archive(ctx, protocol)
+	archive, _, done, err := f.archive(ctx, s, protocol)
 	return archive, key, done, err
 }
 
@@ -246,7 +302,7 @@ func (enactmentsExport) examples() string {
 
 // Run prints records, one JSON object a line.
 func (c *enactmentsExport) Run(ctx context.Context, s *streams) error {
-	archive, key, done, err := c.one(ctx, c.Protocol, c.Key)
+	archive, key, done, err := c.one(ctx, s, c.Protocol, c.Key)
 	if err != nil {
 		return err
 	}
@@ -280,7 +336,7 @@ func (enactmentsVerify) examples() string {
 
 // Run judges again.
 func (c *enactmentsVerify) Run(ctx context.Context, s *streams) error {
-	archive, key, done, err := c.one(ctx, c.Protocol, c.Key)
+	archive, key, done, err := c.one(ctx, s, c.Protocol, c.Key)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func TestServe(t *testing.T) {
 	require.Equal(t, "ok\n", get(t, s.HTTP+"/healthz"))
 	require.Equal(t, "ready\n", get(t, s.HTTP+"/readyz"))
 
-	rules, err := loadRules(protocol)
+	rules, err := openRules(&streams{err: io.Discard}, protocol)
 	require.NoError(t, err)
 	conn, err := nats.Connect(s.NATS)
 	require.NoError(t, err)
@@ -110,6 +110,7 @@ func TestServe(t *testing.T) {
 	require.Contains(t, metrics, `strabo_attempts_total{system="deal",outcome="accepted"} 4`)
 
 	// Live, over the network.
+	strabo(t, exitWrongUse, "enactments", "ls", protocol, "--store", data) // a server has the directory
 	live := strabo(t, exitFine, "enactments", "ls", protocol, "--nats", s.NATS, "--keys", filepath.Join(data, "keys"), "--open")
 	require.Regexp(t, `^{"ID":"2"} +1 +open +Ask `, live)
 	s.stop(t)
@@ -120,6 +121,9 @@ func TestServe(t *testing.T) {
 	require.Contains(t, shown, `Buyer Pay ID="1" price=5 card=…`)
 	require.NotContains(t, shown, "4242")
 	require.Contains(t, strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"2"}`, "--store", data), "Seller may Offer, binding price")
+	require.Contains(t, strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"2"}`, "--store", data), "\nopen\nneeds Pay\n")
+	require.Contains(t, strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"2"}`, "--store", data, "--json"), `"needs":[["Pay"]]`)
+	require.Contains(t, shown, "\ncomplete\n")
 	strabo(t, exitNo, "enactments", "show", protocol, `{"ID":"3"}`, "--store", data)
 	exported := strabo(t, exitFine, "enactments", "export", protocol, "--store", data)
 	require.Equal(t, 5, strings.Count(exported, "\n"))
@@ -154,28 +158,16 @@ func TestServe(t *testing.T) {
 	require.Contains(t, failure.String(), "serve it under another system name")
 }
 
-func TestNATSConfig(t *testing.T) {
-	dir := t.TempDir()
-	for _, format := range []string{"plain", "jwt"} {
-		out := filepath.Join(dir, format)
-		names := strabo(t, exitFine, "nats-config", "purchase", "--party", "Buyer=alice,bob", "--format", format, "--out", out)
-		require.Contains(t, names, "Buyer.alice")
-		strabo(t, exitWrongUse, "nats-config", "purchase", "--format", format, "--out", out)
-		for name := range strings.Lines(names) {
-			info, err := os.Stat(strings.TrimSpace(name))
-			require.NoError(t, err)
-			if !strings.HasSuffix(info.Name(), ".conf") {
-				require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), info.Name())
-			}
-		}
-	}
-}
-
 func TestServeRefuses(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"purchase", "--nats", "nats://127.0.0.1:1", "--durability", "fsync"},
 		{"purchase", "--nats", "nats://127.0.0.1:1", "--listen", "127.0.0.1:0"},
 		{"purchase", "--accounts"},
+		{"purchase", "--finalize", "batch", "--window", "0"},
+		{"purchase", "--listen", "0.0.0.0:0"},
+		{"purchase", "--listen", ":0"},
+		{"purchase", "--listen", "127.0.0.1:0", "--tls-cert", "nonesuch"},
+		{"purchase", "--tls-ca", "nonesuch"},
 		{"purchase", "purchase"},
 		{"nonesuch"},
 		{"purchase", "--party", "Buyer"},

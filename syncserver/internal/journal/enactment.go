@@ -29,6 +29,7 @@ type Enactment struct {
 	doubt          bool // the log may be longer
 	saved          uint64
 	swept          int // how many answers there were when old ones were last dropped
+	folded         func(*enactment.State, enactment.Finalisation)
 
 	use usage
 }
@@ -40,9 +41,10 @@ func nameOf(a *enactment.Attempt) attemptName { return attemptName{a.Role, a.Par
 
 // answer is what an attempt was answered.
 type answer struct {
-	digest  wire.Digest
-	at      time.Time // of a refusal
-	outcome enactment.Outcome
+	digest wire.Digest
+	// at is when a refusal was written, by the clock of who wrote it, and known when it became known here.
+	at, known time.Time
+	outcome   enactment.Outcome
 }
 
 func newEnactment(key enactment.Key, rules *enactment.Rules) *Enactment {
@@ -62,12 +64,12 @@ func (e *Enactment) Last() uint64 { return e.last }
 func (e *Enactment) Decided() uint64 { return e.decided }
 
 // Answer gives what an attempt was answered, if it is known.
-func (e *Enactment) Answer(a *enactment.Attempt, now time.Time, retention time.Duration) (enactment.Outcome, bool) {
+func (e *Enactment) Answer(a *enactment.Attempt, retention time.Duration) (enactment.Outcome, bool) {
 	had, ok := e.given[nameOf(a)]
 	if !ok {
 		return enactment.Outcome{}, false
 	}
-	if had.outcome.Rejection != nil && now.Sub(had.at) >= retention {
+	if had.expired(retention) {
 		delete(e.given, nameOf(a))
 		return enactment.Outcome{}, false
 	}
@@ -75,6 +77,12 @@ func (e *Enactment) Answer(a *enactment.Attempt, now time.Time, retention time.D
 		return enactment.Outcome{Rejection: ReusedID(), Sequence: had.outcome.Sequence}, true
 	}
 	return had.outcome, true
+}
+
+// expired tells whether an answer is one that need not be kept any more. No clock is asked for the time of day: one that
+// is put forward and back would have a refusal forgotten that is still in the log, and its attempt might be accepted.
+func (a *answer) expired(retention time.Duration) bool {
+	return a.outcome.Rejection != nil && time.Since(a.known) >= retention
 }
 
 // ReusedID refuses an attempt whose id was used for another.
@@ -95,13 +103,13 @@ type draft struct {
 
 // draft judges a window. Of copies the first is judged, and the others get its answer.
 func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time, retention time.Duration) draft {
-	e.sweep(now, retention)
+	e.sweep(retention)
 	d := draft{outcomes: make([]enactment.Outcome, len(window))}
 	fresh := make([]enactment.Attempt, 0, len(window))
 	place := make([]int, 0, len(window))
 	var copies map[int]int // to the place of the first
 	for i := range window {
-		if answered, ok := e.Answer(&window[i], now, retention); ok {
+		if answered, ok := e.Answer(&window[i], retention); ok {
 			d.outcomes[i] = answered
 			continue
 		}
@@ -148,12 +156,12 @@ func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time
 }
 
 // sweep drops refusals that need not be kept any more, whenever the answers have doubled.
-func (e *Enactment) sweep(now time.Time, retention time.Duration) {
+func (e *Enactment) sweep(retention time.Duration) {
 	if len(e.given) < 2*e.swept+1024 {
 		return
 	}
 	maps.DeleteFunc(e.given, func(_ attemptName, a answer) bool {
-		return a.outcome.Rejection != nil && now.Sub(a.at) >= retention
+		return a.expired(retention)
 	})
 	e.swept = len(e.given)
 }
@@ -199,6 +207,9 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 	f := entry.Finalisation
 	if len(f.Instances) > 0 {
 		e.state.Apply(f)
+		if e.folded != nil {
+			e.folded(e.state, f)
+		}
 		e.happened = sequence
 		e.seats = entry.Seats
 		for n := range f.Instances {
@@ -208,6 +219,10 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 			}
 		}
 	}
+	var now time.Time
+	if len(entry.Refused) > 0 {
+		now = time.Now()
+	}
 	for n := range entry.Refused {
 		r := &entry.Refused[n]
 		name := attemptName{r.Role, r.Party, r.Attempt}
@@ -215,7 +230,7 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 			continue
 		}
 		e.given[name] = answer{
-			digest: r.Digest, at: entry.At, outcome: enactment.Outcome{Rejection: r.Rejection, Sequence: r.Sequence},
+			digest: r.Digest, at: entry.At, known: now, outcome: enactment.Outcome{Rejection: r.Rejection, Sequence: r.Sequence},
 		}
 	}
 	e.decided = max(e.decided, entry.Decided)

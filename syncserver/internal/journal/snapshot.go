@@ -163,7 +163,7 @@ func (j *Journal) pieces(ctx context.Context, key enactment.Key) ([][]byte, erro
 	var pieces [][]byte
 	var newest pieceHead
 	count := 0
-	reader := stream.Reader{Conn: j.Conn, Stream: j.Subjects.SnapshotStream()}
+	reader := stream.Reader{Conn: j.Conn.Conn, Stream: j.Subjects.SnapshotStream()}
 	err := reader.Read(ctx, j.Subjects.SnapshotsOf(key), 1, func(m stream.Message) (bool, error) {
 		first, rest, _ := bytes.Cut(m.Data, []byte{'\n'})
 		var head pieceHead

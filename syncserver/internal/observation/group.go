@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/lease"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
 // group is what the sessions of one identity at this host share.
@@ -39,6 +41,19 @@ type recordForm struct {
 	// Batch is the number of the batch in which the feed gets, or got, the history of the enactment.
 	Batch  uint64 `json:"batch,omitempty"`
 	Stored uint64 `json:"stored,omitempty"`
+}
+
+// append encodes the form as encoding/json does.
+func (f *recordForm) append(to []byte) []byte {
+	to = append(append(to, `{"key":`...), f.Key...)
+	to = wire.AppendString(append(to, `,"feed":`...), f.Feed)
+	if f.Batch > 0 {
+		to = strconv.AppendUint(append(to, `,"batch":`...), f.Batch, 10)
+	}
+	if f.Stored > 0 {
+		to = strconv.AppendUint(append(to, `,"stored":`...), f.Stored, 10)
+	}
+	return append(to, '}')
 }
 
 func newGroup(h *Host, identity enactment.Identity) *group {
@@ -145,20 +160,42 @@ func recordOf(m stream.Message) (record, error) {
 	return r, nil
 }
 
+// begin begins to change a record from what it was.
+func (g *group) begin(was record, form *recordForm) stream.Writing {
+	subject := g.host.Subjects.Position(g.identity, form.Key)
+	return stream.Begin(g.host.Conn, subject, was.revision, "", form.append)
+}
+
 // write changes a record from what it was. The error is [stream.ErrConflict] if it was something else by then.
 func (g *group) write(ctx context.Context, was record, form recordForm) (record, error) {
-	data, err := json.Marshal(form)
-	if err != nil {
-		return record{}, err
-	}
-	subject := g.host.Subjects.Position(g.identity, form.Key)
-	revision, err := stream.Put(ctx, g.host.Conn, subject, data, was.revision, g.host.Timeout)
+	revision, err := g.begin(was, &form).Wait(ctx, g.host.Timeout)
 	if err != nil {
 		return record{}, err
 	}
 	r := record{revision, form}
 	g.learn(r)
 	return r, nil
+}
+
+// claim makes enactments of which nothing is known a feed's, all at once, if nobody has them. They are delivered with
+// the batch of that number.
+func (g *group) claim(ctx context.Context, keys []enactment.Key, feed string, batch uint64) error {
+	writings := make([]stream.Writing, len(keys))
+	for n, key := range keys {
+		writings[n] = g.begin(record{}, &recordForm{Key: key, Feed: feed, Batch: batch})
+	}
+	var failure error
+	for n, key := range keys {
+		revision, err := writings[n].Wait(ctx, g.host.Timeout)
+		switch {
+		case err == nil:
+			g.learn(record{revision, recordForm{Key: key, Feed: feed, Batch: batch}})
+		case errors.Is(err, stream.ErrConflict): // whose it is will be seen when it is looked at
+		default:
+			failure = err
+		}
+	}
+	return failure
 }
 
 // errForeign says that an enactment is another feed's.

@@ -40,7 +40,7 @@ type Election struct {
 
 // Stand starts to stand for election.
 func Stand(config ElectionConfig) (*Election, error) {
-	js, err := jetstream.New(config.Conn)
+	js, err := jetstream.New(config.Conn.Conn)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -43,16 +45,21 @@ const (
 	placesPerMessage = 1024
 )
 
+// Order is that of one arrival among all: of the message in the stream, and of its place there.
+func Order(message uint64, place int) uint64 { return message*placesPerMessage + uint64(place) }
+
 // Config says how attempts are taken in and put in order.
 type Config struct {
-	Conn     *nats.Conn
+	Conn     *request.Conn
 	Subjects wire.Subjects
 	Codec    wire.Codec
 	// Name is the server's.
 	Name string
 	// Timeout bounds one write.
 	Timeout time.Duration
-	Logger  *slog.Logger
+	// Tracer makes a span for each attempt that is judged; the zero value makes none.
+	Tracer tracing.Tracer
+	Logger *slog.Logger
 }
 
 // Intake takes attempts in. Those that come while a message is on its way go together in the next.
@@ -118,7 +125,7 @@ func (in *Intake) Submit(ctx context.Context, key enactment.Key, a enactment.Att
 	}()
 	p := &in.parts[partitionOf(key)]
 	p.mu.Lock()
-	p.waiting = append(p.waiting, wire.Arrival{Attempt: a, Reply: in.Subjects.Answers(in.Name), Token: token})
+	p.waiting = append(p.waiting, wire.Arrival{Attempt: a, Reply: in.Subjects.Answers(in.Name), Token: token, Trace: tracing.Parent(ctx)})
 	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:

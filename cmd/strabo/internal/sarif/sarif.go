@@ -105,7 +105,7 @@ func (l *Log) use(code langshaw.Code, severity langshaw.Severity) int {
 		short, help := Help(code)
 		l.rules = append(l.rules, rule{
 			ID: string(code), Name: pascal(string(code)), Short: message{short}, Full: message{short}, Help: message{help},
-			HelpURI: home + "/blob/main/docs/language.md", Default: configuration{string(severity)},
+			HelpURI: pageOf(code), Default: configuration{string(severity)},
 		})
 	}
 	return index

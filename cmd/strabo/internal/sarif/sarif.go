@@ -114,7 +114,7 @@ func (l *Log) use(code langshaw.Code, severity langshaw.Severity) int {
 // pascal gives a code as a rule name is written.
 func pascal(code string) string {
 	var b strings.Builder
-	for word := range strings.SplitSeq(code, "-") {
+	for word := range strings.FieldsFuncSeq(code, func(r rune) bool { return r == '-' || r == '_' }) {
 		if word != "" {
 			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 		}

@@ -21,6 +21,7 @@ type scanner struct {
 	input   []byte
 	at      int
 	compact []byte
+	found   []member // of the objects that are being consumed, those of an inner one behind those of the outer
 }
 
 func newScanner(input []byte) scanner {
@@ -138,11 +139,13 @@ type member struct {
 
 // object consumes an object. Its canonical form has the members in the order of their names.
 func (s *scanner) object(depth int, canonical []byte) ([]byte, error) {
-	var few [8]member
-	members, canonical, err := s.members(depth, canonical, few[:0])
+	base := len(s.found)
+	canonical, err := s.members(depth, canonical)
 	if err != nil {
 		return nil, err
 	}
+	members := s.found[base:]
+	s.found = s.found[:base]
 	if len(members) == 0 || slices.IsSortedFunc(members, byName) {
 		return append(canonical, '}'), s.distinct(members)
 	}
@@ -171,9 +174,10 @@ func (s *scanner) distinct(sorted []member) error {
 	return nil
 }
 
-// members consumes an object and appends its members as they come, with the canonical form of each but for the brace
-// that ends it.
-func (s *scanner) members(depth int, canonical []byte, members []member) ([]member, []byte, error) {
+// members consumes an object and notes its members as they come behind those that were found; the canonical form lacks
+// the brace that ends it.
+func (s *scanner) members(depth int, canonical []byte) ([]byte, error) {
+	first := len(s.found)
 	canonical = append(canonical, '{')
 	s.take()
 	s.space()
@@ -181,29 +185,29 @@ func (s *scanner) members(depth int, canonical []byte, members []member) ([]memb
 	for open {
 		s.space()
 		if s.peek() != '"' {
-			return nil, nil, s.fault("expected a member's name")
+			return nil, s.fault("expected a member's name")
 		}
-		if len(members) > 0 {
+		if len(s.found) > first {
 			canonical = append(canonical, ',')
 		}
 		m := member{canonical: len(canonical)}
 		var err error
 		if m.name, err = s.text(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		canonical = append(appendString(canonical, m.name), ':')
 		s.space()
 		if s.peek() != ':' {
-			return nil, nil, s.fault("expected : after the member's name")
+			return nil, s.fault("expected : after the member's name")
 		}
 		s.take()
 		s.space()
 		m.text = len(s.compact)
 		if canonical, err = s.value(depth+1, canonical); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		m.textEnd, m.canonicalEnd = len(s.compact), len(canonical)
-		members = append(members, m)
+		s.found = append(s.found, m)
 		s.space()
 		switch s.peek() {
 		case ',':
@@ -211,11 +215,11 @@ func (s *scanner) members(depth int, canonical []byte, members []member) ([]memb
 		case '}':
 			open = false
 		default:
-			return nil, nil, s.fault("expected , or }")
+			return nil, s.fault("expected , or }")
 		}
 	}
 	s.take()
-	return members, canonical, nil
+	return canonical, nil
 }
 
 // plainString gives the length of the string, quotes and all, with which the input begins; 0 if it is not of plain ASCII

@@ -262,8 +262,8 @@ func ParseValues(text []byte) (Values, error) {
 		}
 		return nil, &Rejection{Code: Malformed, Detail: "not a JSON object"}
 	}
-	var few [16]member
-	members, canonical, err := s.members(0, make([]byte, 0, len(text)+2), few[:0])
+	canonical, err := s.members(0, make([]byte, 0, len(text)+2))
+	members := s.found
 	if err == nil {
 		err = s.end()
 	}

@@ -26,6 +26,7 @@ type loadCommand struct {
 	Duration time.Duration `default:"5s" help:"How long each operation is measured: ${default}."`
 	Requests int           `default:"1000000" help:"How often each operation is asked for at the most."`
 	Item     string        `default:"pot_ceramic" help:"What is bought: ${default}."`
+	Option   string        `default:"std-ship" help:"How it is sent: ${default}."`
 	Orders   int           `default:"1500" help:"How many checkouts are completed at the most; there must be so much in stock: ${default}."`
 	JSON     bool          `name:"json" help:"Print one JSON record a line for each shop and operation."`
 }
@@ -259,7 +260,7 @@ func (l *load) checkout(quantity int) map[string]any {
 		"fulfillment": map[string]any{"methods": []any{map[string]any{
 			"type": "shipping", "selected_destination_id": "dest_1",
 			"destinations": []any{map[string]any{"id": "dest_1", "address_country": "US"}},
-			"groups":       []any{map[string]any{"selected_option_id": "std-ship"}},
+			"groups":       []any{map[string]any{"selected_option_id": l.command.Option}},
 		}}},
 	}
 }

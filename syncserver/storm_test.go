@@ -214,6 +214,11 @@ func (s *storming) read(ctx context.Context) map[string][]logged {
 		if s.calls[id] == nil {
 			continue // it is not of the storm
 		}
+		if d.Revoked { // the feed was too slow for its lease, and gets the enactment again
+			got -= len(logs[id])
+			delete(logs, id)
+			continue
+		}
 		got++
 		f := logged{sequence: d.Finalisation.Sequence}
 		for _, i := range d.Finalisation.Instances {

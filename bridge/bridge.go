@@ -57,7 +57,8 @@ type Options struct {
 
 // Patience says how an unclear call is followed up. Fields that are 0 take the default.
 type Patience struct {
-	// First is the wait before the first follow-up, doubled each time up to Longest. By default 200 ms and 5 s.
+	// First bounds the wait before the first follow-up, doubled each time up to Longest; each wait is drawn between nothing
+	// and its bound (full jitter). By default 200 ms and 5 s.
 	First, Longest time.Duration
 	// Deadline is how long one step may take before it stays unknown; by default 2 minutes.
 	Deadline time.Duration
@@ -67,8 +68,7 @@ type Patience struct {
 	// tells OnUnknown, with what the remote party said last. Deadline alone does not do, for an answer may take several
 	// steps. A step that begins later is not sent.
 	Until time.Time
-	// Sends is how often the same request is sent at most, where the mapping allows more than once, and how often a
-	// connection is tried; by default 3.
+	// Sends is how often the same request is tried at most, where the policy permits more than once; by default 3.
 	Sends int
 	// Asks is how many inconclusive status queries go before the request is sent again; by default 3.
 	Asks int

@@ -132,7 +132,6 @@ func TestDemoWrongUse(t *testing.T) {
 		{"demo", "--store", t.TempDir()},
 		{"demo", "--executor", "process", "--nats", "nats://127.0.0.1:1"},
 		{"demo", "--finalize", "batch", "--window", "0"},
-		{"demo", "--executor", "nats", "--system", "a.b"},
 	} {
 		code, stdout, stderr := runStrabo("", arguments...)
 		require.Equal(t, exitWrongUse, code, arguments)

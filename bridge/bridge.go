@@ -141,7 +141,6 @@ func New(rules *enactment.Rules, executor adapter.Executor, mapping *Mapping, op
 			return nil, fmt.Errorf("bridge: setting %s: %w", name, err)
 		}
 	}
-	b.options.Patience = options.Patience.orDefault()
 	if b.options.Journal == nil {
 		b.options.Journal = &MemoryJournal{}
 	}
@@ -172,6 +171,10 @@ func (b *Bridge) orDefault() (err error) {
 			return err
 		}
 	}
+	if first, longest := b.options.Policy.Backoff(); first > 0 && b.options.Patience.First <= 0 {
+		b.options.Patience.First, b.options.Patience.Longest = first, longest
+	}
+	b.options.Patience = b.options.Patience.orDefault()
 	if b.options.Principal == nil {
 		b.options.Principal = func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party}, nil
@@ -180,6 +183,7 @@ func (b *Bridge) orDefault() (err error) {
 	if b.options.Hasher == nil {
 		b.options.Hasher = audit.NewHasher(nil)
 	}
+	b.options.AuditRequired = b.options.AuditRequired || b.options.Policy.AuditRequired()
 	if b.options.AuditRequired && b.options.Audit == nil {
 		return errors.New("bridge: an audit is required, and there is none")
 	}
@@ -368,7 +372,7 @@ func (b *Bridge) unknown(ctx context.Context, r *run, unclear *unclearError) {
 		Unsent: unclear.unsent, Last: r.last, Said: r.said, Detail: unclear.detail, Err: unclear.cause,
 	}
 	b.log.WarnContext(ctx, "outcome of a call unknown",
-		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key", u.Key, "detail", u.Detail)
+		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key_hash", b.options.Hasher.Key(u.Key), "detail", u.Detail)
 	if b.options.OnUnknown != nil {
 		b.options.OnUnknown(u)
 	}

@@ -183,7 +183,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 	if config.Keys != nil {
 		s.codec.Sealer = config.Keys
 	} else if secrets(rules) {
-		return nil, errors.New("syncserver: the protocol has secrets, and there are no keys to seal them with")
+		return nil, ErrNoKeys
 	}
 	if err := s.open(ctx); err != nil {
 		if s.requests != nil {

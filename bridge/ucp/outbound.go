@@ -13,11 +13,16 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
 )
 
-const outboundMapping = "simple-ucp.outbound.yaml"
+const (
+	outboundMapping   = "simple-ucp.outbound.yaml"
+	outboundContracts = "simple-ucp.contracts.yaml"
+)
 
 // DefaultProfile is the URL of the platform's profile where [OutboundOptions] names none. Nobody answers there: a shop
 // that asks learns nothing of webhooks or capabilities.
@@ -35,9 +40,17 @@ type OutboundOptions struct {
 	Journal bridge.Journal
 	// Choices decide what the Platform leaves open.
 	Choices Choices
-	// Audit is told of every call, OnUnknown of every request whose fate is unknown, OnDiverged of every divergence
-	// between shop and protocol. See [bridge.Options].
-	Audit      func(bridge.Call)
+	// Policy is the policy of the calls, by default that of [Contracts] as they are.
+	Policy *policy.Policy
+	// Principal, Approvals, Audit, AuditRequired and Hasher are those of [bridge.Options]. To pay needs a trusted subject
+	// and an approval: without them a checkout is declined, and nothing leaves.
+	Principal     func(ctx context.Context, key enactment.Key, observed enactment.Instance) (policy.Principal, error)
+	Approvals     policy.Approver
+	Audit         audit.Sink
+	AuditRequired bool
+	Hasher        *audit.Hasher
+	// OnUnknown is told of every request whose fate is unknown, OnDiverged of every divergence between shop and
+	// protocol. See [bridge.Options].
 	OnUnknown  func(bridge.Unsettled)
 	OnDiverged func(bridge.Divergence)
 	// Logger is slog.Default() if nil.
@@ -93,13 +106,24 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if caller == nil {
 		client := options.Client
 		if client == nil {
-			own, err := guardOf(business.URL)
+			// A business without a URL was not discovered, so that its endpoint is the program's own word.
+			own, err := guardOf(cmp.Or(business.URL, business.Endpoint))
 			if err != nil {
 				return nil, fmt.Errorf("ucp: outbound: %w", err)
 			}
 			client, o.idle = own.Client(), own.CloseIdleConnections
 		}
 		caller = bridge.NewHTTPCaller(client, options.Timeout, options.MaxResponse)
+	}
+	governing := options.Policy
+	if governing == nil {
+		contracts, err := Contracts()
+		if err != nil {
+			return nil, err
+		}
+		if governing, err = policy.New(contracts, policy.Options{}); err != nil {
+			return nil, fmt.Errorf("ucp: outbound: %w", err)
+		}
 	}
 	var required any
 	if options.Currency != "" {
@@ -113,13 +137,28 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			"required_currency": required,
 		},
 		Journal: options.Journal, Caller: caller, Patience: options.Patience,
-		Audit: options.Audit, OnUnknown: options.OnUnknown, OnDiverged: options.OnDiverged,
+		Policy: governing, Principal: options.Principal, Approvals: options.Approvals,
+		Audit: options.Audit, AuditRequired: options.AuditRequired, Hasher: options.Hasher, OnUnknown: options.OnUnknown, OnDiverged: options.OnDiverged,
 		Logger: options.Logger, Adapter: options.Adapter,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ucp: outbound: %w", err)
 	}
 	return o, nil
+}
+
+// Contracts are those of the operations that the shipped mapping calls: checkout_create, checkout_get, checkout_update,
+// checkout_cancel and checkout_complete, which alone needs a subject and an approval.
+func Contracts() (*policy.Contracts, error) {
+	text, err := protocols.Files.ReadFile(outboundContracts)
+	if err != nil {
+		return nil, fmt.Errorf("ucp: outbound: %w", err)
+	}
+	contracts, err := policy.ReadContracts(policy.File{Name: outboundContracts, Text: text})
+	if err != nil {
+		return nil, fmt.Errorf("ucp: outbound: %w", err)
+	}
+	return contracts, nil
 }
 
 // Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, instrument, which

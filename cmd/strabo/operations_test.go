@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -41,4 +42,22 @@ func TestConfigurationOfOperations(t *testing.T) {
 		require.Len(t, options.Routes, 3)
 		require.Len(t, options.Accounts, 4)
 	}
+}
+
+// What only reads makes nothing: neither a directory that was misspelt nor keys that open nothing.
+func TestReadingMakesNothing(t *testing.T) {
+	dir := t.TempDir()
+	missing, data := filepath.Join(dir, "missing"), filepath.Join(dir, "data")
+	strabo(t, exitWrongUse, "enactments", "ls", "purchase", "--store", missing)
+	require.NoFileExists(t, missing)
+	startServing(t, "purchase", "--store", data).stop(t)
+	keys := filepath.Join(data, "keys")
+	require.NoError(t, os.Rename(keys, filepath.Join(dir, "kept")))
+	var out, said bytes.Buffer
+	require.Equal(t, exitWrongUse, run([]string{"backup", "purchase", "--store", data, "--out", filepath.Join(dir, "backup")}, nil, &out, &said))
+	require.Contains(t, said.String(), "give --keys")
+	strabo(t, exitWrongUse, "enactments", "ls", "purchase", "--store", data, "--keys", missing)
+	require.NoFileExists(t, missing)
+	require.NoFileExists(t, keys)
+	require.Empty(t, strabo(t, exitFine, "enactments", "ls", "purchase", "--store", data, "--keys", filepath.Join(dir, "kept")))
 }

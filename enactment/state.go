@@ -50,6 +50,12 @@ func (s *State) Complete() bool { return s.complete }
 // Empty tells whether nothing has happened.
 func (s *State) Empty() bool { return len(s.instances) == 0 }
 
+// Len is how many instances have happened.
+func (s *State) Len() int { return len(s.instances) }
+
+// Instance gives one of them, by its place in the order from 0. It panics if there are not so many.
+func (s *State) Instance(place int) Instance { return s.instances[place] }
+
 // Instances lists what has happened, in order.
 func (s *State) Instances() iter.Seq[Instance] {
 	return func(yield func(Instance) bool) {

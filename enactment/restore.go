@@ -3,67 +3,18 @@ package enactment
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
+
+	"github.com/strabo-engine/strabo/internal/pack"
 )
-
-// input is what is left to be read of a text. Whatever does not fit makes it bad, and then only zeros come.
-type input struct {
-	text string
-	bad  bool
-}
-
-func (in *input) byte() byte {
-	if len(in.text) == 0 {
-		in.bad = true
-		return 0
-	}
-	b := in.text[0]
-	in.text = in.text[1:]
-	return b
-}
-
-func (in *input) number() uint64 {
-	var n uint64
-	for shift := 0; shift < 64; shift += 7 {
-		b := in.byte()
-		n |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return n
-		}
-	}
-	in.bad = true
-	return 0
-}
-
-// count reads how many things follow, each of which takes at least so many bytes.
-func (in *input) count(least int) int {
-	n := in.number()
-	if n > uint64(len(in.text)/least) || n > math.MaxInt32 {
-		in.bad = true
-		return 0
-	}
-	return int(n)
-}
-
-func (in *input) string() string {
-	n := in.number()
-	if n > uint64(len(in.text)) {
-		in.bad = true
-		return ""
-	}
-	text := in.text[:n]
-	in.text = in.text[n:]
-	return text
-}
 
 // snapshotReader reads what snapshotWriter wrote.
 type snapshotReader struct {
 	rules        *Rules
-	open, secret input
+	open, secret pack.Reader
 	identities   []Identity
 	actions      []snapshotAction
-	root         map[string]Value
+	root         []Value // by attribute of the rules
 	instances    int
 	slab         []Value // for the values of instances that are still to come
 	counts       []int   // by action of the rules
@@ -76,19 +27,19 @@ type snapshotAction struct {
 }
 
 func (r *snapshotReader) read(s *State) error {
-	if version := r.open.byte(); version != snapshotVersion {
+	if version := r.open.Byte(); version != snapshotVersion {
 		return fmt.Errorf("its version is %d, not %d", version, snapshotVersion)
 	}
-	if hash := r.open.string(); hash != r.rules.hash {
+	if hash := r.open.Text(); hash != r.rules.hash {
 		return fmt.Errorf("it is of rules %.64q, not %s", hash, r.rules.hash)
 	}
-	s.sequence = r.open.number()
-	s.complete = r.open.byte() == 1
-	for range r.open.count(2) {
-		s.seats = append(s.seats, seat{r.open.string(), r.open.string()})
+	s.sequence = r.open.Number()
+	s.complete = r.open.Byte() == 1
+	for range r.open.Count(2) {
+		s.seats = append(s.seats, seat{r.open.Text(), r.open.Text()})
 	}
-	for range r.open.count(2) {
-		r.identities = append(r.identities, Identity{r.open.string(), r.open.string()})
+	for range r.open.Count(2) {
+		r.identities = append(r.identities, Identity{r.open.Text(), r.open.Text()})
 	}
 	if err := r.readActions(); err != nil {
 		return err
@@ -102,7 +53,7 @@ func (r *snapshotReader) read(s *State) error {
 			return fmt.Errorf("instance %d: %w", n, err)
 		}
 	}
-	if r.open.bad || r.secret.bad || r.open.text != "" || r.secret.text != "" || len(r.slab) > 0 {
+	if r.open.Bad() || r.secret.Bad() || r.open.Left() > 0 || r.secret.Left() > 0 || len(r.slab) > 0 {
 		return errors.New("it is too short or too long")
 	}
 	if r.instances > 0 {
@@ -117,8 +68,8 @@ func (r *snapshotReader) read(s *State) error {
 func (r *snapshotReader) readActions() error {
 	r.counts = make([]int, len(r.rules.actions))
 	values := 0
-	for range r.open.count(3) {
-		name := r.open.string()
+	for range r.open.Count(3) {
+		name := r.open.Text()
 		rule, ok := r.rules.byName[name]
 		if !ok || len(rule.keys) == 0 {
 			return fmt.Errorf("an action %.64q does not happen", name)
@@ -126,13 +77,13 @@ func (r *snapshotReader) readActions() error {
 		if r.counts[rule.index] > 0 {
 			return fmt.Errorf("action %s is there twice", name)
 		}
-		count := r.open.count(3)
+		count := r.open.Count(3)
 		r.counts[rule.index] = count
 		r.instances += count
 		values += count * len(rule.parameters)
 		action := snapshotAction{rule: rule}
-		for range r.open.count(1) {
-			at, ok := rule.position[r.open.string()]
+		for range r.open.Count(1) {
+			at, ok := rule.position[r.open.Text()]
 			if !ok || slices.Contains(action.at, at) {
 				return fmt.Errorf("action %s has other attributes", name)
 			}
@@ -143,7 +94,7 @@ func (r *snapshotReader) readActions() error {
 		}
 		r.actions = append(r.actions, action)
 	}
-	if 3*r.instances > len(r.open.text) { // each takes three bytes and more
+	if 3*r.instances > r.open.Left() { // each takes three bytes and more
 		return errors.New("it is too short")
 	}
 	r.slab = make([]Value, values)
@@ -151,16 +102,16 @@ func (r *snapshotReader) readActions() error {
 }
 
 func (r *snapshotReader) readRootKey(key Key) error {
-	r.root = make(map[string]Value)
-	count := r.open.count(3)
+	r.root = make([]Value, len(r.rules.attributes))
+	count := r.open.Count(3)
 	text := []byte{'{'}
 	for n := range count {
-		name := r.open.string()
-		value := Value{text: r.open.string(), canonical: r.open.string()}
+		name := r.open.Text()
+		value := Value{text: r.open.Text(), canonical: r.open.Text()}
 		if n >= len(r.rules.root) || r.rules.root[n] != name || value.text == "" || value.canonical == "" {
 			return errors.New("it has another root key")
 		}
-		r.root[name] = value
+		r.root[r.slot(name)] = value
 		if n > 0 {
 			text = append(text, ',')
 		}
@@ -172,8 +123,13 @@ func (r *snapshotReader) readRootKey(key Key) error {
 	return nil
 }
 
+// slot is the place of an attribute.
+func (r *snapshotReader) slot(attribute string) int {
+	return slices.IndexFunc(r.rules.attributes, func(a *attributeRule) bool { return a.name == attribute })
+}
+
 func (r *snapshotReader) readInstance(i *Instance) error {
-	action, identity := r.open.number(), r.open.number()
+	action, identity := r.open.Number(), r.open.Number()
 	if action >= uint64(len(r.actions)) || identity >= uint64(len(r.identities)) {
 		return errors.New("no such action or identity")
 	}
@@ -184,12 +140,12 @@ func (r *snapshotReader) readInstance(i *Instance) error {
 	}
 	i.rule, i.values, r.slab = a.rule, r.slab[:size:size], r.slab[size:]
 	i.Action, i.Role, i.Party = a.rule.name, r.identities[identity].Role, r.identities[identity].Party
-	i.Attempt = r.open.string()
-	if parties := r.open.count(2); parties > 0 {
+	i.Attempt = r.open.Text()
+	if parties := r.open.Count(2); parties > 0 {
 		i.Parties = make(map[string]string, parties)
 		for range parties {
-			role := r.open.string()
-			i.Parties[role] = r.open.string()
+			role := r.open.Text()
+			i.Parties[role] = r.open.Text()
 		}
 	}
 	for _, at := range a.at {
@@ -201,21 +157,23 @@ func (r *snapshotReader) readInstance(i *Instance) error {
 }
 
 func (r *snapshotReader) readValue(p *parameter, into *Value) error {
-	kind := r.open.byte()
+	kind := r.open.Byte()
 	switch kind {
 	case hidden:
 	case plain:
-		into.text = r.open.string()
+		into.text = r.open.Text()
 		into.canonical = into.text
 	case spelled:
-		into.text, into.canonical = r.open.string(), r.open.string()
+		into.text, into.canonical = r.open.Text(), r.open.Text()
 	case apart:
-		into.text = r.secret.string()
+		into.text = r.secret.Text()
 		into.canonical = into.text
 	case apartTwice:
-		into.text, into.canonical = r.secret.string(), r.secret.string()
+		into.text, into.canonical = r.secret.Text(), r.secret.Text()
 	case shared:
-		*into = r.root[p.name]
+		if p.attribute != nil {
+			*into = r.root[p.attribute.slot]
+		}
 	default:
 		return errors.New("no such kind of value")
 	}
@@ -224,8 +182,8 @@ func (r *snapshotReader) readValue(p *parameter, into *Value) error {
 		return errors.New("a value is empty")
 	case p.attribute == nil && kind != hidden:
 		return errors.New("a value for the name of an action")
-	case p.attribute == nil:
-	case p.attribute.root && kind != shared && into.canonical != r.root[p.name].canonical:
+	case p.attribute == nil: // a reference
+	case p.attribute.root && kind != shared && into.canonical != r.root[p.attribute.slot].canonical:
 		return errors.New("it is of another enactment")
 	case p.attribute.key && kind == hidden:
 		return errors.New("a key is missing")

@@ -1,9 +1,10 @@
 package enactment
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/strabo-engine/strabo/internal/pack"
 )
 
 // snapshotVersion is the first byte of a snapshot. Change it with the format: a snapshot is a cache, so one of another
@@ -88,11 +89,11 @@ type snapshotWriter struct {
 	root         map[string]string // the texts of the root key's values
 }
 
-func (w *snapshotWriter) number(n uint64) { w.open = binary.AppendUvarint(w.open, n) }
+func (w *snapshotWriter) number(n uint64) { w.open = pack.AppendNumber(w.open, n) }
 
-func (w *snapshotWriter) text(s string) { w.open = appendText(w.open, s) }
+func (w *snapshotWriter) text(s string) { w.open = pack.AppendText(w.open, s) }
 
-func appendText(to []byte, s string) []byte {
+func pack.AppendText(to []byte, s string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
 }
 
@@ -166,13 +167,13 @@ func (w *snapshotWriter) values(r *Rules, i *Instance) {
 		case p.attribute.root && w.root[p.name] == v.text:
 			w.open = append(w.open, shared)
 		case r.secrets[p.name] && v.text == v.canonical:
-			w.open, w.secret = append(w.open, apart), appendText(w.secret, v.text)
+			w.open, w.secret = append(w.open, apart), pack.AppendText(w.secret, v.text)
 		case r.secrets[p.name]:
-			w.open, w.secret = append(w.open, apartTwice), appendText(appendText(w.secret, v.text), v.canonical)
+			w.open, w.secret = append(w.open, apartTwice), pack.AppendText(pack.AppendText(w.secret, v.text), v.canonical)
 		case v.text == v.canonical:
-			w.open = appendText(append(w.open, plain), v.text)
+			w.open = pack.AppendText(append(w.open, plain), v.text)
 		default:
-			w.open = appendText(appendText(append(w.open, spelled), v.text), v.canonical)
+			w.open = pack.AppendText(pack.AppendText(append(w.open, spelled), v.text), v.canonical)
 		}
 	}
 }
@@ -182,7 +183,7 @@ func (w *snapshotWriter) values(r *Rules, i *Instance) {
 // same rules and key, as far as their form tells: like a log, a snapshot is to be read from where only servers write.
 func (r *Rules) Restore(key Key, open, secret string) (*State, error) {
 	s := &State{rules: r, key: key}
-	from := snapshotReader{rules: r, open: input{text: open}, secret: input{text: secret}}
+	from := snapshotReader{rules: r, open: pack.NewReader(open), secret: pack.NewReader(secret)}
 	if err := from.read(s); err != nil {
 		return nil, fmt.Errorf("%w of %s: %w", ErrSnapshot, key, err)
 	}

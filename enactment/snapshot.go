@@ -93,9 +93,6 @@ func (w *snapshotWriter) number(n uint64) { w.open = pack.AppendNumber(w.open, n
 
 func (w *snapshotWriter) text(s string) { w.open = pack.AppendText(w.open, s) }
 
-func pack.AppendText(to []byte, s string) []byte {
-	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
-}
 
 func (w *snapshotWriter) flag(set bool) {
 	if set {

@@ -93,7 +93,6 @@ func (w *snapshotWriter) number(n uint64) { w.open = pack.AppendNumber(w.open, n
 
 func (w *snapshotWriter) text(s string) { w.open = pack.AppendText(w.open, s) }
 
-
 func (w *snapshotWriter) flag(set bool) {
 	if set {
 		w.open = append(w.open, 1)

@@ -57,11 +57,16 @@ func (a *answers) find(s *enactment.State, name attemptName) (answer, bool) {
 
 // accept adds the answer to the attempt of an instance, which is the next one that has none.
 func (a *answers) accept(i *enactment.Instance, digest wire.Digest, sequence uint64) {
-	a.accepted.Add(maphash.String(a.seed, i.Attempt), len(a.digests))
+	a.index(i.Attempt)
 	a.digests, a.sequences = append(a.digests, digest), append(a.sequences, sequence)
 	if len(a.refused) > 0 {
 		delete(a.refused, attemptName{i.Role, i.Party, i.Attempt})
 	}
+}
+
+// index adds the next instance to the index.
+func (a *answers) index(attempt string) {
+	a.accepted.Add(maphash.String(a.seed, attempt), a.accepted.Len())
 }
 
 // refuse adds a refusal, unless there is an acceptance or a later refusal.

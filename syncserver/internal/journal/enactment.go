@@ -26,8 +26,8 @@ type Enactment struct {
 	seats          map[string]string
 	answers        answers
 	decided        uint64
-	loaded         bool // the log was read, be it empty
-	doubt          bool // the log may be longer
+	loaded         bool        // the log was read, be it empty
+	doubt          bool        // the log may be longer
 	saved          uint64      // the sequence of the state when a snapshot was last made
 	saving         atomic.Bool // a snapshot is being made
 	bytes          int         // of values

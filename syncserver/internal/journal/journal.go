@@ -59,6 +59,7 @@ type Journal struct {
 	cache  *cache
 	// background are snapshots on their way.
 	background sync.WaitGroup
+	saving     chan struct{} // has a token for each of them
 }
 
 // New makes a journal on streams that are there: see [Open].
@@ -68,7 +69,7 @@ func New(config Config) (*Journal, error) {
 		return nil, err
 	}
 	return &Journal{
-		Config: config, js: js, cache: newCache(config.Cache),
+		Config: config, js: js, cache: newCache(config.Cache), saving: make(chan struct{}, snapshotsAtOnce),
 		reader: stream.Reader{Conn: config.Conn, Stream: config.Subjects.LogStream()},
 	}, nil
 }

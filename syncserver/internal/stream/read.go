@@ -30,6 +30,8 @@ type Message struct {
 }
 
 const (
+	// Most subjects have few messages; where there are more the next batches are larger.
+	firstMessages = 32
 	batchMessages = 512
 	batchBytes    = 4 << 20
 )
@@ -45,8 +47,8 @@ type getRequest struct {
 // Read reads the messages of a subject, wildcards and all, from a sequence on, until there are no more or visit says
 // no.
 func (r Reader) Read(ctx context.Context, subject string, from uint64, visit func(Message) (bool, error)) error {
-	for {
-		request := getRequest{Sequence: max(from, 1), Next: subject, Batch: batchMessages, MaxBytes: batchBytes}
+	for batch := firstMessages; ; batch = batchMessages {
+		request := getRequest{Sequence: max(from, 1), Next: subject, Batch: batch, MaxBytes: batchBytes}
 		var pending, last uint64
 		stopped := false
 		err := r.batch(ctx, request, func(m Message) error {

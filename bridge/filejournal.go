@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/filelock"
 )
 
 // FileJournal is a durable [Journal]: a file of JSON lines that is only appended to and flushed to the disk with every
@@ -61,7 +62,10 @@ func OpenFileJournal(name string) (*FileJournal, error) {
 		return nil, fmt.Errorf("bridge: open journal: %w", err)
 	}
 	j := &FileJournal{file: file}
-	if err := lockFile(file); err != nil {
+	if err := filelock.Take(file); err != nil {
+		if errors.Is(err, filelock.ErrHeld) {
+			err = ErrJournalInUse
+		}
 		return nil, errors.Join(fmt.Errorf("bridge: open journal %s: %w", name, err), file.Close())
 	}
 	if err := j.read(name); err != nil {

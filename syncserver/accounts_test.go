@@ -45,7 +45,7 @@ func plainKingdom(t testing.TB, identities ...enactment.Identity) kingdom {
 	engine, err := setup.Engine()
 	require.NoError(t, err)
 	return kingdom{store(t, embedded.Options{Config: config}), engine, func(id enactment.Identity) nats.Option {
-		option, err := setup.Member(id)
+		option, err := setup.Member("purchase", id)
 		require.NoError(t, err)
 		return option
 	}}
@@ -66,10 +66,7 @@ func jwtKingdom(t testing.TB, identities ...enactment.Identity) kingdom {
 	}
 	credentials := func(name string) nats.Option { return nats.UserCredentials(filepath.Join(dir, name+".creds")) }
 	return kingdom{store(t, embedded.Options{Config: config}), credentials("engine"), func(id enactment.Identity) nats.Option {
-		if id.Party == "" {
-			return credentials(id.Role)
-		}
-		return credentials(id.Role + "." + id.Party)
+		return credentials(natsconfig.FileName("purchase", id))
 	}}
 }
 

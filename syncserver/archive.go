@@ -26,8 +26,11 @@ type Archive struct {
 	log      stream.Reader
 }
 
+// ErrNoSystem says that no log of that name is there.
+var ErrNoSystem = errors.New("there is no such system here")
+
 // NewArchive opens the log of a system; an empty name is [SystemName]. Keys are needed where the protocol has secrets.
-// The error is a [*ProtocolError] if the log is of another protocol.
+// The error is a [*ProtocolError] if the log is of another protocol, and [ErrNoSystem] if there is none.
 func NewArchive(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, system string, keys *Keyring) (*Archive, error) {
 	if system == "" {
 		system = SystemName(rules)
@@ -49,7 +52,7 @@ func NewArchive(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, sy
 	}
 	err = journal.Check(ctx, js, subjects.LogStream(), rules)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		err = fmt.Errorf("there is no system %q here", system)
+		err = fmt.Errorf("%w: %q", ErrNoSystem, system)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("syncserver: %w", err)

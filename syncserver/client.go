@@ -65,6 +65,7 @@ type Client struct {
 	config   ClientConfig
 	conn     *nats.Conn
 	server   *Server // in the same process; nil if it is asked over the connection
+	feeds    feedService
 	subjects wire.Subjects
 	codec    wire.Codec
 	log      *slog.Logger
@@ -91,6 +92,7 @@ func NewClient(conn *nats.Conn, rules *enactment.Rules, config ClientConfig) (*C
 		log: config.Logger.With("system", config.System), places: make(chan struct{}, config.MaxInFlight),
 		tracer: tracing.New(config.Tracer, rules),
 	}
+	c.feeds = feedsThere{c}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -103,7 +105,7 @@ func (s *Server) Client(config ClientConfig) *Client {
 	if err != nil {
 		panic(err) // the server has the same system
 	}
-	c.server = s
+	c.server, c.feeds = s, feedsHere{s}
 	return c
 }
 
@@ -181,13 +183,6 @@ func (c *Client) bound(ctx context.Context) (context.Context, func()) {
 func (c *Client) request(ctx context.Context, subject string, data []byte, limit time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if c.server != nil {
-		answer, err := c.server.feedHere(ctx, subject, data)
-		if err != nil {
-			return failure(err).Encode(), nil
-		}
-		return answer, nil
-	}
 	msg, err := c.conn.RequestMsgWithContext(ctx, &nats.Msg{
 		Subject: subject, Header: tracing.Header(ctx, len(data), c.conn.MaxPayload()), Data: data,
 	})

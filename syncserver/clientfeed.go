@@ -2,7 +2,6 @@ package syncserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -94,12 +93,9 @@ func (f *remoteFeed) joinOnce(ctx context.Context) error {
 	request := wire.FeedRequest{Hash: f.client.rules.Hash(), Feed: f.name, After: f.position, Batch: f.batch}
 	f.mu.Unlock()
 	began := time.Now()
-	var joined wire.Joined
-	if err := f.ask(ctx, f.client.subjects.Join(f.identity), &request, f.client.config.Try, &joined); err != nil {
+	joined, err := f.client.feeds.join(ctx, f.identity, &request)
+	if err != nil {
 		return err
-	}
-	if joined.Error != nil {
-		return joined.Error
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,25 +105,11 @@ func (f *remoteFeed) joinOnce(ctx context.Context) error {
 	return nil
 }
 
-// ask makes a request and decodes the answer.
-func (f *remoteFeed) ask(ctx context.Context, subject string, request *wire.FeedRequest, limit time.Duration, answer any) error {
-	data, err := json.Marshal(request)
-	if err != nil {
-		return err
-	}
-	reply, err := f.client.request(ctx, subject, data, limit)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(reply, answer)
-}
-
 // present gives where to ask and as whom; false if the feed has no server at the moment.
-func (f *remoteFeed) present() (subject string, request wire.FeedRequest, ok bool) {
+func (f *remoteFeed) present() (server string, request wire.FeedRequest, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.client.subjects.Observe(f.identity, f.server),
-		wire.FeedRequest{Hash: f.client.rules.Hash(), Feed: f.name, Batch: f.batch}, f.server != ""
+	return f.server, wire.FeedRequest{Hash: f.client.rules.Hash(), Feed: f.name, Batch: f.batch}, f.server != ""
 }
 
 // patience is how long a server may wait for something to deliver.
@@ -169,20 +151,12 @@ func (f *remoteFeed) pull() {
 }
 
 func (f *remoteFeed) pullOnce(most int) error {
-	subject, request, ok := f.present()
+	server, request, ok := f.present()
 	if !ok {
 		return errors.New("no server serves the feed")
 	}
 	request.Operation, request.Most, request.Wait = wire.Pull, most, patience
-	data, err := json.Marshal(&request)
-	if err != nil {
-		return err
-	}
-	reply, err := f.client.request(f.ctx, subject, data, patience+f.client.config.Try)
-	if err != nil {
-		return err
-	}
-	batch, err := f.client.codec.DecodeBatch(reply)
+	batch, err := f.client.feeds.pull(f.ctx, f.identity, server, &request)
 	if err != nil {
 		return err
 	}
@@ -245,18 +219,13 @@ func (f *remoteFeed) renew() {
 }
 
 func (f *remoteFeed) renewOnce(limit time.Duration) {
-	subject, request, ok := f.present()
+	server, request, ok := f.present()
 	if !ok {
 		return
 	}
 	request.Operation = wire.Renew
 	began := time.Now()
-	var answer wire.Stored
-	err := f.ask(f.ctx, subject, &request, limit, &answer)
-	if err == nil && answer.Error != nil {
-		err = answer.Error
-	}
-	if err != nil {
+	if _, err := f.client.feeds.tell(f.ctx, f.identity, server, &request, limit); err != nil {
 		if told, ok := errors.AsType[*wire.Error](err); ok && told.Reason == wire.Lost {
 			f.lose()
 		}
@@ -350,7 +319,7 @@ func (f *remoteFeed) Close() error {
 	f.closing.Do(func() {
 		f.cancel(adapter.ErrClosed)
 		f.done.Wait()
-		subject, request, ok := f.present()
+		server, request, ok := f.present()
 		if !ok {
 			return
 		}
@@ -358,17 +327,9 @@ func (f *remoteFeed) Close() error {
 		// The feed's own context has ended, and so may have the client's.
 		ctx, cancel := context.WithTimeout(context.Background(), f.client.config.Try)
 		defer cancel()
-		var answer wire.Stored
-		if err := f.ask(ctx, subject, &request, f.client.config.Try, &answer); err != nil || answer.Error != nil {
-			f.log.Debug("no server was told that the feed left", "error", errors.Join(err, asError(answer.Error)))
+		if _, err := f.client.feeds.tell(ctx, f.identity, server, &request, f.client.config.Try); err != nil {
+			f.log.Debug("no server was told that the feed left", "error", err)
 		}
 	})
 	return f.failure
-}
-
-func asError(e *wire.Error) error {
-	if e == nil {
-		return nil
-	}
-	return e
 }

@@ -113,7 +113,7 @@ func (s *storing) answerIfLost(feed string) bool {
 
 // storeOnce makes one request and answers those that waited. An error says that they still wait.
 func (f *remoteFeed) storeOnce(together []*storing) error {
-	subject, request, ok := f.present()
+	server, request, ok := f.present()
 	if together[0].feed != request.Feed { // lost meanwhile
 		for _, s := range together {
 			s.answerIfLost(request.Feed)
@@ -127,12 +127,9 @@ func (f *remoteFeed) storeOnce(together []*storing) error {
 	for _, s := range together {
 		request.Positions = append(request.Positions, s.Position)
 	}
-	var answer wire.Stored
-	if err := f.ask(f.ctx, subject, &request, f.client.config.Try, &answer); err != nil {
+	answer, err := f.client.feeds.tell(f.ctx, f.identity, server, &request, f.client.config.Try)
+	if err != nil {
 		return err
-	}
-	if answer.Error != nil {
-		return answer.Error
 	}
 	for _, at := range answer.Revoked {
 		if at >= 0 && at < len(together) {

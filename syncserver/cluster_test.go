@@ -19,7 +19,7 @@ import (
 )
 
 // cluster starts three NATS servers that know each other.
-func cluster(t *testing.T) []*embedded.Server {
+func cluster(t testing.TB) []*embedded.Server {
 	t.Helper()
 	var nodes []*embedded.Server
 	var routes []string
@@ -64,18 +64,17 @@ func TestClusterLosesItsLeader(t *testing.T) {
 			for range 6 {
 				executors = append(executors, client(t, dial(), rules))
 			}
-			storm(t, executors, 15, func() {
-				for n := range 5 {
-					Accepted(t, executors[0], Attempt(Buyer, "RFQ", fmt.Sprint("warm", n), "item", "fig"))
-				}
+			storm{executors: executors, batch: window > 0, meanwhile: func(s *storming) {
+				s.wait(100)
 				for _, node := range nodes {
 					if node.LeadsStream("$G", "STRABO_purchase_LOG") {
 						node.Shutdown()
+						s.wait(200)
 						return
 					}
 				}
 				t.Error("nobody leads the log")
-			})
+			}}.run(t)
 		})
 	}
 }

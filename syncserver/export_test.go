@@ -1,5 +1,13 @@
 package syncserver
 
+import "time"
+
+// WithClock has a server take the time of day from elsewhere.
+func (c ServerConfig) WithClock(now func() time.Time) ServerConfig {
+	c.clock = now
+	return c
+}
+
 // LogCount is how many enactments are held in memory, those without a log included.
 func (l *Local) LogCount() int {
 	l.mu.Lock()

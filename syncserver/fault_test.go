@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -34,6 +35,9 @@ type childConfig struct {
 	Store  string        `json:"store"`
 	Listen string        `json:"listen"`
 	Window time.Duration `json:"window"`
+	Lease  time.Duration `json:"lease"`
+	Memory bool          `json:"memory"`
+	Sync   bool          `json:"sync"`
 }
 
 const childVariable = "STRABO_TEST_CHILD"
@@ -55,7 +59,7 @@ func runChild(text string) error {
 
 // runServer is a server in a process of its own: it prints where it listens, and serves until it is killed.
 func runServer(c childConfig) error {
-	s, err := embedded.Start(embedded.Options{StoreDir: c.Store, Listen: c.Listen})
+	s, err := embedded.Start(embedded.Options{StoreDir: c.Store, Listen: c.Listen, SyncAlways: c.Sync})
 	if err != nil {
 		return err
 	}
@@ -69,7 +73,9 @@ func runServer(c childConfig) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	server, err := syncserver.NewServer(ctx, conn, rules, syncserver.ServerConfig{Window: c.Window, Logger: quiet()})
+	server, err := syncserver.NewServer(ctx, conn, rules, syncserver.ServerConfig{
+		Window: c.Window, Lease: c.Lease, Memory: c.Memory, Logger: quiet(),
+	})
 	if err != nil {
 		return err
 	}
@@ -112,19 +118,21 @@ func (c *child) kill(t *testing.T) {
 	_ = c.cmd.Wait() // it was killed
 }
 
-// kills is how often to kill: a hundred times where that is asked for.
-func kills(t *testing.T) int {
+// often is a number that the environment may say, so that the same test is small every day and large by hand.
+func often(t *testing.T, variable string, otherwise int) int {
 	t.Helper()
-	if text := os.Getenv("STRABO_TEST_KILLS"); text != "" {
-		n, err := strconv.Atoi(text)
-		require.NoError(t, err)
-		return n
+	text := os.Getenv(variable)
+	if text == "" {
+		return otherwise
 	}
-	return 2
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return n
 }
 
-// TestKilledServers kills the process that holds server and store in the middle of a storm of attempts, again and again.
-// Every acknowledged attempt must be there, nothing twice, and every attempt must end with the truth.
+// TestKilledServers kills the process that holds server and store in the middle of a storm of attempts, again and again:
+// STRABO_TEST_KILLS times. Every acknowledged attempt must be there, nothing twice, and every attempt must end with the
+// truth.
 func TestKilledServers(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -133,41 +141,39 @@ func TestKilledServers(t *testing.T) {
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 5 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			rules := conformance.Rules(t, conformance.Purchase)
-			c := &child{config: childConfig{Store: t.TempDir(), Listen: "127.0.0.1:0", Window: window}}
+			c := &child{config: childConfig{
+				Store: t.TempDir(), Listen: "127.0.0.1:0", Window: window, Lease: 300 * time.Millisecond,
+			}}
 			c.start(t)
 			t.Cleanup(func() { c.kill(t) })
-			for n := range kills(t) {
-				var executors []adapter.Executor
-				var open []*syncserver.Client
-				var conns []*nats.Conn
-				for range 8 {
-					conn, err := nats.Connect(c.url, nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0))
-					require.NoError(t, err)
-					e, err := syncserver.NewClient(conn, rules, syncserver.ClientConfig{Try: 300 * time.Millisecond, Logger: quiet()})
-					require.NoError(t, err)
-					executors, open, conns = append(executors, e), append(open, e), append(conns, conn)
-				}
-				storm(t, executors, 20, func() {
-					// Somewhere in the storm, which another kind of clock decides each time.
-					for range n%5 + 1 {
-						conformance.Accepted(t, executors[0], conformance.Attempt(conformance.Buyer, "RFQ", fmt.Sprint("x", time.Now().UnixNano()), "item", "fig"))
-					}
+			var executors []adapter.Executor
+			for range 8 {
+				conn, err := nats.Connect(c.url, nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0))
+				require.NoError(t, err)
+				t.Cleanup(conn.Close)
+				e, err := syncserver.NewClient(conn, rules, syncserver.ClientConfig{
+					Try: 300 * time.Millisecond, LongestWait: 50 * time.Millisecond, Logger: quiet(),
+				})
+				require.NoError(t, err)
+				t.Cleanup(e.Close)
+				executors = append(executors, e)
+			}
+			storm{executors: executors, batch: window > 0, meanwhile: func(s *storming) {
+				for range often(t, "STRABO_TEST_KILLS", 5) {
+					s.wait(10 + rand.IntN(100))
 					c.kill(t)
 					c.start(t)
-				})
-				for i := range open {
-					open[i].Close()
-					conns[i].Close()
 				}
-			}
+				s.wait(10)
+			}}.run(t)
 		})
 	}
 }
 
-// TestRacingServers has two servers and eight agents race in many enactments, and checks every history.
+// TestRacingServers has two servers and eight agents race in STRABO_TEST_RACES enactments, and checks every history.
 func TestRacingServers(t *testing.T) {
 	t.Parallel()
-	enactments := 60
+	enactments := often(t, "STRABO_TEST_RACES", 100)
 	if testing.Short() {
 		enactments = 20
 	}
@@ -182,7 +188,7 @@ func TestRacingServers(t *testing.T) {
 			for range 8 {
 				executors = append(executors, client(t, connect(t, s), rules))
 			}
-			storm(t, executors, enactments, nil)
+			storm{executors: executors, batch: window > 0, enactments: enactments}.run(t)
 		})
 	}
 }

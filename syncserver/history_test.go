@@ -1,37 +1,22 @@
 package syncserver_test
 
 import (
-	"context"
+	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
 
-	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/conformance"
 )
 
-// What follows checks histories without the engine's help: what an agent may do in a purchase is written down here once
-// more, by hand.
-
-// happened is what has happened in a purchase as the checker knows it.
-type happened struct {
-	done  map[string]bool
-	price string // empty while it is not bound
-}
-
-func (h happened) clone() happened {
-	next := happened{done: map[string]bool{}, price: h.price}
-	for action := range h.done {
-		next.done[action] = true
-	}
-	return next
-}
+// What follows checks histories without the engine's help: what an agent may do in a purchase, and who wins in a
+// window, is written down here once more, by hand, as a model for a linearizability checker.
 
 // move is one of the attempts that the agents make.
 type move struct {
@@ -51,41 +36,179 @@ var moves = []move{
 	{conformance.Buyer, "Urge", "", nil},
 }
 
-// may tells whether the move is legal.
-func (h happened) may(m move) bool {
-	if h.done[m.action] || m.action != "RFQ" && !h.done["RFQ"] {
-		return false
+// actions is a set of actions; values of it can be compared.
+type actions string
+
+func (a actions) has(action string) bool { return strings.Contains(string(a), action+" ") }
+
+func (a actions) with(action string) actions {
+	all := strings.Fields(string(a) + action)
+	slices.Sort(all)
+	return actions(strings.Join(all, " ") + " ")
+}
+
+// purchased is a purchase as the model knows it, in the middle of a window: what was done before it, and what of it is
+// kept so far. Every window holds one attempt in immediate finalisation.
+type purchased struct {
+	done     actions
+	price    string // empty while it is not bound
+	sequence uint64 // of the last finalisation
+
+	begun bool // the window
+	kept  actions
+	binds string // the price that the kept ones bind
+	// owed is what was refused and is right only if it happens in this window after all: the quote that has more
+	// authority over the price, or anything at all.
+	owedQuote, owedAny bool
+	noQuote            bool // something was answered as it cannot be with a quote in the window
+	barren             bool // something was answered as it is in a window in which nothing happens
+}
+
+// against tells why a move may not happen in the state before the window, with the code that stands for it; empty if it
+// may.
+func (p purchased) against(m move) enactment.Code {
+	switch {
+	case p.done.has(m.action):
+		return enactment.AlreadyHappened
+	case m.price != "" && p.price != "" && m.price != p.price:
+		return enactment.BoundDifferently
 	}
-	if m.price != "" && h.price != "" && m.price != h.price {
-		return false
-	}
+	ordered := p.done.has("RFQ")
 	switch m.action {
-	case "Accept":
-		return !h.done["Reject"] && (m.price != "" || h.price != "")
-	case "Reject":
-		return !h.done["Accept"]
-	case "Urge":
-		return !h.done["Stop"]
+	case "Quote", "Reject", "Stop", "Urge":
+		if !ordered {
+			return enactment.NotEnabled
+		}
 	}
-	return true
-}
-
-func (h happened) add(m move) happened {
-	next := h.clone()
-	next.done[m.action] = true
-	if m.price != "" {
-		next.price = m.price
+	switch {
+	case m.action == "Accept" && p.done.has("Reject"), m.action == "Reject" && p.done.has("Accept"):
+		return enactment.Excluded
+	case m.action == "Urge" && p.done.has("Stop"):
+		return enactment.Blocked
+	case m.action == "Accept" && (!ordered || m.price == "" && p.price == ""):
+		return enactment.Missing
 	}
-	return next
+	return ""
 }
 
-// beside tells whether two moves that are both legal may happen in one window, the first having authority or not.
-func beside(a, b move) bool {
-	pair := func(x, y string) bool { return a.action == x && b.action == y || a.action == y && b.action == x }
-	return a.action != b.action && !pair("Accept", "Reject") && !(a.price != "" && b.price != "" && a.price != b.price)
+// beside tells why a move that may happen may not happen beside those that are kept in its window.
+func (p purchased) beside(m move) enactment.Code {
+	switch {
+	case p.contested(m) && p.kept.has("Quote"):
+		return enactment.Dominated
+	case p.kept.has(m.action):
+		return enactment.AlreadyHappened
+	case m.action == "Accept" && p.kept.has("Reject"), m.action == "Reject" && p.kept.has("Accept"):
+		return enactment.Excluded
+	}
+	return ""
 }
 
-// call is one attempt as whoever made it saw it.
+// contested tells whether a quote in the same window dominates the move, wherever it stands.
+func (p purchased) contested(m move) bool {
+	return m.action == "Accept" && m.price != "" && p.price == ""
+}
+
+// closed ends the window; false if it cannot have been one.
+func (p purchased) closed() (purchased, bool) {
+	if !p.begun {
+		return p, true
+	}
+	happened := p.kept != ""
+	if p.owedQuote && !p.kept.has("Quote") || p.owedAny && !happened || p.barren && happened {
+		return p, false
+	}
+	next := purchased{done: p.done, price: p.price, sequence: p.sequence}
+	if happened {
+		next.sequence++
+		next.price = cmp.Or(p.price, p.binds)
+		for _, action := range strings.Fields(string(p.kept)) {
+			next.done = next.done.with(action)
+		}
+	}
+	return next, true
+}
+
+// join puts an attempt into the window, answered as it was; false if it is not answered so there.
+func (p purchased) join(m move, o enactment.Outcome) (purchased, bool) {
+	p.begun = true
+	code := p.against(m)
+	may := code == ""
+	if may {
+		code = p.beside(m)
+	}
+	if o.Rejection == nil {
+		if !may || code != "" || o.Sequence != p.sequence+1 || m.action == "Quote" && p.noQuote {
+			return p, false
+		}
+		p.noQuote = p.noQuote || p.contested(m)
+		p.kept = p.kept.with(m.action)
+		p.binds = cmp.Or(p.binds, m.price)
+		return p, true
+	}
+	switch o.Sequence {
+	case p.sequence:
+		p.barren = true
+	case p.sequence + 1:
+		p.owedAny = true
+	default:
+		return p, false
+	}
+	if may && p.contested(m) {
+		if o.Rejection.Code == enactment.Dominated {
+			p.owedQuote = true // it may come later in the window
+			return p, true
+		}
+		p.noQuote = true
+	}
+	return p, code == o.Rejection.Code
+}
+
+// closes is the input of the operation that comes after all others.
+type closes struct{}
+
+// purchaseModel is how a purchase is finalised: the order that the checker looks for is that of arrival.
+func purchaseModel(batch bool) porcupine.Model {
+	var model porcupine.NondeterministicModel
+	model.Init = func() []any { return []any{purchased{}} }
+	model.Step = func(state, input, output any) []any {
+		p := state.(purchased)
+		var next []any
+		closed, ok := p.closed()
+		m, moves := input.(move)
+		if !moves {
+			if ok {
+				next = append(next, closed)
+			}
+			return next
+		}
+		if ok {
+			if after, ok := closed.join(m, output.(enactment.Outcome)); ok {
+				next = append(next, after)
+			}
+		}
+		if batch && p.begun {
+			if after, ok := p.join(m, output.(enactment.Outcome)); ok {
+				next = append(next, after)
+			}
+		}
+		return next
+	}
+	model.DescribeOperation = func(input, output any) string {
+		m, moves := input.(move)
+		if !moves {
+			return "end"
+		}
+		o := output.(enactment.Outcome)
+		if o.Rejection != nil {
+			return fmt.Sprintf("%s %s: %s at %d", m.action, m.price, o.Rejection.Code, o.Sequence)
+		}
+		return fmt.Sprintf("%s %s: %d", m.action, m.price, o.Sequence)
+	}
+	return model.ToModel()
+}
+
+// call is one attempt as those who made it saw it.
 type call struct {
 	enactment string
 	move      move
@@ -98,149 +221,60 @@ type call struct {
 // logged is one finalisation as an observer that sees everything saw it.
 type logged struct {
 	sequence uint64
-	moves    []move
+	actions  []string
 	ids      []string
 }
 
-// check checks the calls and the log of one enactment: the log is legal; what was accepted is there, once, in an order
-// that agrees with the times of the calls; and what was refused could not be at its place, which agrees with the times too.
-func check(t *testing.T, calls []call, log []logged) {
+// check checks the calls and the log of one enactment. The calls must have an order, which agrees with their times, in
+// which the model answers as they were answered. What was accepted must be in the log, once, where the answer says, and
+// nothing else.
+func check(t *testing.T, batch bool, calls []call, log []logged) {
 	t.Helper()
-	states := []happened{{done: map[string]bool{}}}
-	place := map[string]uint64{}
+	history := make([]porcupine.Operation, 0, len(calls)+1)
+	last := calls[0].began
+	for _, c := range calls {
+		history = append(history, porcupine.Operation{
+			Input: c.move, Call: c.began.UnixNano(), Output: c.outcome, Return: c.ended.UnixNano(),
+		})
+		if c.ended.After(last) {
+			last = c.ended
+		}
+	}
+	history = append(history, porcupine.Operation{
+		Input: closes{}, Call: last.UnixNano() + 1, Return: last.UnixNano() + 2,
+	})
+	model := purchaseModel(batch)
+	if !porcupine.CheckOperations(model, history) {
+		t.Fatalf("no order explains what was answered in %s:\n%s", calls[0].enactment, spelt(model, history))
+	}
+
+	place := make(map[string]uint64)
 	for n, f := range log {
 		require.Equal(t, uint64(n+1), f.sequence)
-		before := states[len(states)-1]
-		after := before
-		for i, m := range f.moves {
-			require.True(t, before.may(m), "%s is not legal at %d", m.action, f.sequence)
-			for _, other := range f.moves[:i] {
-				require.True(t, beside(m, other), "%s and %s in one window at %d", m.action, other.action, f.sequence)
-			}
-			_, twice := place[f.ids[i]]
-			require.False(t, twice, "%s is there twice", f.ids[i])
-			place[f.ids[i]] = f.sequence
-			after = after.add(m)
+		require.True(t, batch || len(f.ids) == 1)
+		for i, id := range f.ids {
+			require.NotContains(t, place, id, "%s is there twice", f.actions[i])
+			place[id] = f.sequence
 		}
-		states = append(states, after)
 	}
-	accepted := 0
 	for _, c := range calls {
 		at, there := place[c.id]
-		require.LessOrEqual(t, c.outcome.Sequence, uint64(len(log)))
-		if c.outcome.Rejection == nil {
-			accepted++
-			require.True(t, there, "%s was acknowledged and is not there", c.id)
-			require.Equal(t, at, c.outcome.Sequence)
+		delete(place, c.id)
+		if c.outcome.Rejection != nil {
+			require.False(t, there, "%s was refused and is there", c.id)
 			continue
 		}
-		require.False(t, there, "%s was refused and is there", c.id)
-		require.True(t, refusable(states, log, c), "%s of %s was refused (%s) at %d, where it is legal",
-			c.id, c.move.action, c.outcome.Rejection, c.outcome.Sequence)
+		require.True(t, there, "%s was acknowledged and is not there", c.id)
+		require.Equal(t, at, c.outcome.Sequence)
 	}
-	require.Equal(t, len(place), accepted, "nothing happened that nobody was told of")
-	for _, a := range calls {
-		for _, b := range calls {
-			if a.ended.Before(b.began) {
-				require.LessOrEqual(t, a.outcome.Sequence, b.outcome.Sequence, "%s ended before %s began", a.id, b.id)
-			}
-		}
-	}
+	require.Empty(t, place, "nothing happened that nobody was told of")
 }
 
-// refusable tells whether the move was rightly refused: because it is illegal in the state that it was judged against,
-// or because of what happened in its window.
-func refusable(states []happened, log []logged, c call) bool {
-	at := c.outcome.Sequence
-	if !states[at].may(c.move) {
-		return true
+// spelt is a history in words.
+func spelt(model porcupine.Model, history []porcupine.Operation) string {
+	var text strings.Builder
+	for _, o := range history {
+		fmt.Fprintf(&text, "%d to %d: %s\n", o.Call-history[0].Call, o.Return-history[0].Call, model.DescribeOperation(o.Input, o.Output))
 	}
-	if at == 0 {
-		return false
-	}
-	return !states[at-1].may(c.move) || slices.ContainsFunc(log[at-1].moves, func(m move) bool { return !beside(c.move, m) })
-}
-
-// storm has agents attempt moves in racing enactments, and checks all of them. Each agent has an executor of its own.
-// meanwhile runs beside it.
-func storm(t *testing.T, executors []adapter.Executor, enactments int, meanwhile func()) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	var mu sync.Mutex
-	calls := make(map[string][]call)
-	prefix := fmt.Sprint(time.Now().UnixNano())
-	var agents sync.WaitGroup
-	for n, e := range executors {
-		random := rand.New(rand.NewPCG(uint64(n), 1))
-		agents.Go(func() {
-			// Each agent goes through the enactments in about the same order, so that they meet.
-			for id := range enactments {
-				for i := range 4 {
-					m := moves[random.IntN(len(moves))]
-					if i == 0 && random.IntN(2) == 0 {
-						m = moves[0]
-					}
-					c := call{enactment: fmt.Sprintf("%s-%d", prefix, id), move: m}
-					a := conformance.Attempt(m.as, m.action, c.enactment, m.values...)
-					a.ID = fmt.Sprintf("%s-%d-%d-%d", prefix, n, id, i)
-					a.At = time.Now()
-					c.id, c.began = m.as.String()+a.ID, time.Now()
-					var err error
-					for c.outcome, err = e.Attempt(ctx, a); err != nil && ctx.Err() == nil; {
-						c.outcome, err = e.Attempt(ctx, a)
-					}
-					c.ended = time.Now()
-					if err != nil {
-						t.Errorf("attempt %s of %s: %v", a.ID, m.action, err)
-						return
-					}
-					mu.Lock()
-					calls[c.enactment] = append(calls[c.enactment], c)
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	if meanwhile != nil {
-		meanwhile()
-	}
-	agents.Wait()
-	require.False(t, t.Failed())
-
-	// The buyer sees every action, and all values that the checker asks for.
-	logs := make(map[string][]logged)
-	want := 0
-	for _, of := range calls {
-		latest := uint64(0)
-		for _, c := range of {
-			latest = max(latest, c.outcome.Sequence)
-		}
-		want += int(latest)
-	}
-	feed, err := executors[0].Join(ctx, conformance.Buyer)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, feed.Close()) }()
-	for got := 0; got < want; {
-		d, err := feed.Receive(ctx)
-		require.NoError(t, err, "after %d of %d", got, want)
-		var id string
-		require.NoError(t, d.Key.Values()["ID"].Decode(&id))
-		if calls[id] == nil {
-			continue
-		}
-		got++
-		f := logged{sequence: d.Finalisation.Sequence}
-		for _, i := range d.Finalisation.Instances {
-			m := move{as: enactment.Identity{Role: i.Role}, action: i.Action}
-			if price, ok := i.Value("price"); ok {
-				m.price = price.String()
-			}
-			f.moves, f.ids = append(f.moves, m), append(f.ids, m.as.String()+i.Attempt)
-		}
-		logs[id] = append(logs[id], f)
-	}
-	for id, of := range calls {
-		check(t, of, logs[id])
-	}
+	return text.String()
 }

@@ -241,16 +241,17 @@ func TestPartitionInStorm(t *testing.T) {
 			}
 			d := divide(t, Rules(t, Purchase), window)
 			executors := []adapter.Executor{d.far, d.near, d.far, d.near, d.far, d.near}
-			storm(t, executors, 20, func() {
+			storm{executors: executors, batch: window > 0, meanwhile: func(s *storming) {
 				for n := range 2 {
-					Accepted(t, d.near, Attempt(Buyer, "RFQ", fmt.Sprint("before", n), "item", "fig"))
+					s.wait(100)
 					d.wire.cut()
 					for i := range 5 {
 						Accepted(t, d.far, Attempt(Buyer, "RFQ", fmt.Sprint("meanwhile", n, i), "item", "fig"))
 					}
 					d.wire.heal(n == 1)
 				}
-			})
+				s.wait(100)
+			}}.run(t)
 		})
 	}
 }

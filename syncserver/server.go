@@ -80,6 +80,10 @@ type ServerConfig struct {
 	Tracer trace.TracerProvider
 	// Logger is where the server logs; slog.Default() if nil.
 	Logger *slog.Logger
+
+	// clock tells the time of day, by which attempts are late or early, and which the log says. Tests have it jump. What
+	// lasts a while, such as a lease, is measured by the monotonic clock of package time, which does not.
+	clock func() time.Time
 }
 
 func (c ServerConfig) withDefaults(rules *enactment.Rules) ServerConfig {
@@ -95,6 +99,9 @@ func (c ServerConfig) withDefaults(rules *enactment.Rules) ServerConfig {
 	positive(&c.MaxInFlight, DefaultMaxInFlight)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.clock == nil {
+		c.clock = time.Now
 	}
 	return c
 }
@@ -209,7 +216,7 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.journal, err = journal.New(journal.Config{
 		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
-		Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
+		Clock: c.clock, Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
 		Tracer: s.tracer,
 	})
 	return err
@@ -221,7 +228,8 @@ const snapshotEvery = 1000
 func (s *Server) sequence() error {
 	c := s.config
 	config := sequencer.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Logger: s.log,
+		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Tracer: s.tracer,
+		Logger: s.log,
 	}
 	var err error
 	if s.intake, err = sequencer.NewIntake(config); err != nil {
@@ -248,7 +256,7 @@ func (s *Server) start() error {
 		}
 	}
 	s.service, err = micro.AddService(s.conn, micro.Config{
-		Name: "strabo-" + wire.Token(s.config.System), Version: "1.0.0",
+		Name: "strabo-" + strings.ReplaceAll(wire.Token(s.config.System), "=", "_"), Version: "1.0.0",
 		Description: "coordinates protocol " + s.rules.Protocol().Name(),
 		Metadata:    map[string]string{"protocol": s.rules.Protocol().Name(), "hash": s.rules.Hash(), "server": s.name},
 	})
@@ -261,7 +269,7 @@ func (s *Server) start() error {
 		alone         bool
 	}{
 		{"attempt", s.subjects.Attempts(), s.takeAttempt, false},
-		{"join", s.subjects.Joins(), s.takeFeed(s.join), false},
+		{"join", s.subjects.Joins(), s.takeFeed(s.takeJoin), false},
 		{"observe", s.subjects.Observations(s.name), s.takeFeed(s.observe), true},
 	}
 	for _, e := range endpoints {

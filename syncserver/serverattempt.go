@@ -128,7 +128,7 @@ func (s *Server) attempt(ctx context.Context, subject string, data []byte) (enac
 func (s *Server) admit(ctx context.Context, a enactment.Attempt) (outcome enactment.Outcome, err error) {
 	ctx, span := s.tracer.Start(ctx, "strabo.decide", trace.SpanKindServer, a.Action)
 	defer func() { span.Decided(&outcome, err) }()
-	now := time.Now()
+	now := s.config.clock()
 	if a.At.Sub(now) > s.config.ClockTolerance {
 		return enactment.Outcome{}, &wire.Error{
 			Reason: wire.Clock, Detail: fmt.Sprintf("the attempt was made %v in the future", a.At.Sub(now).Round(time.Second)),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/nats-io/nats.go/micro"
 
@@ -54,47 +53,43 @@ func (s *Server) feedRequest(
 	return serve(s.ctx, id, &request)
 }
 
-func (s *Server) join(ctx context.Context, id enactment.Identity, r *wire.FeedRequest) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
-	defer cancel()
-	joined, err := s.host.Join(ctx, id, r)
+func (s *Server) takeJoin(ctx context.Context, id enactment.Identity, r *wire.FeedRequest) ([]byte, error) {
+	joined, err := s.join(ctx, id, r)
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(joined)
 }
 
+func (s *Server) join(ctx context.Context, id enactment.Identity, r *wire.FeedRequest) (*wire.Joined, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	return s.host.Join(ctx, id, r)
+}
+
 func (s *Server) observe(ctx context.Context, id enactment.Identity, r *wire.FeedRequest) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout+max(r.Wait, 0))
 	defer cancel()
+	if r.Operation == wire.Pull {
+		return s.host.PullText(ctx, id, r)
+	}
+	stored, err := s.tell(ctx, id, r)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(stored)
+}
+
+// tell does what a feed asks beside deliveries.
+func (s *Server) tell(ctx context.Context, id enactment.Identity, r *wire.FeedRequest) (*wire.Stored, error) {
 	switch r.Operation {
-	case wire.Pull:
-		return s.host.Pull(ctx, id, r)
 	case wire.Renew:
-		return []byte("{}"), s.host.Renew(ctx, id, r)
+		return &wire.Stored{}, s.host.Renew(ctx, id, r)
 	case wire.Leave:
-		return []byte("{}"), s.host.Leave(ctx, id, r)
+		return &wire.Stored{}, s.host.Leave(ctx, id, r)
 	case wire.Store:
-		stored, err := s.host.Store(ctx, id, r)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(stored)
+		return s.host.Store(ctx, id, r)
 	default:
 		return nil, &wire.Error{Reason: wire.BadRequest, Detail: fmt.Sprintf("no such operation: %q", r.Operation)}
 	}
-}
-
-// feedHere serves what a feed in the server's own process asks.
-func (s *Server) feedHere(ctx context.Context, subject string, data []byte) ([]byte, error) {
-	if !s.enter() {
-		return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the server stops"}
-	}
-	defer s.working.Done()
-	return s.feedRequest(subject, data, func(_ context.Context, id enactment.Identity, r *wire.FeedRequest) ([]byte, error) {
-		if strings.HasSuffix(subject, "."+s.name) {
-			return s.observe(ctx, id, r)
-		}
-		return s.join(ctx, id, r)
-	})
 }

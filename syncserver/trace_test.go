@@ -2,8 +2,10 @@ package syncserver_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +20,8 @@ import (
 	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
 )
 
-// traced is spans in one line each, those that ended first first: name, kind, attributes and the name of the parent.
+// traced is spans in one line each, those that ended first first: name, kind, attributes, and the names of the parent and
+// of those that they are linked to.
 func traced(spans []sdktrace.ReadOnlySpan) []string {
 	names := make(map[trace.SpanID]string)
 	for _, s := range spans {
@@ -32,6 +35,9 @@ func traced(spans []sdktrace.ReadOnlySpan) []string {
 		}
 		if parent, ok := names[s.Parent().SpanID()]; ok {
 			line += " in " + parent
+		}
+		for _, link := range s.Links() {
+			line += " linked to " + names[link.SpanContext.SpanID()]
 		}
 		lines = append(lines, line)
 	}
@@ -59,7 +65,11 @@ func TestTraces(t *testing.T) {
 		{name: "the server's alone", want: []string{written, strings.TrimSuffix(decide, " in ")}},
 		{
 			name: "batch", byClient: true, byAgent: true, batch: time.Millisecond,
-			want: []string{strings.TrimSuffix(written, " in strabo.decide"), decide + "strabo.attempt", attempt, root},
+			want: []string{
+				strings.TrimSuffix(written, " in strabo.decide") + " linked to strabo.judge",
+				"strabo.judge consumer protocol=Purchase action=RFQ outcome=accepted in strabo.decide",
+				decide + "strabo.attempt", attempt, root,
+			},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -91,13 +101,71 @@ func TestTraces(t *testing.T) {
 			end()
 			// The answer of a server that is elsewhere comes after its spans have ended.
 			require.Equal(t, test.want, traced(recorder.Ended()))
-			if test.byAgent && test.batch == 0 {
-				for _, span := range recorder.Ended() {
-					require.Equal(t, recorder.Ended()[0].SpanContext().TraceID(), span.SpanContext().TraceID())
+			if test.byAgent {
+				ended := recorder.Ended()
+				for _, span := range ended {
+					if span.Name() == "strabo.append" && test.batch > 0 {
+						require.False(t, span.Parent().IsValid(), "it is made for whoever is in the window")
+						continue
+					}
+					require.Equal(t, ended[len(ended)-1].SpanContext().TraceID(), span.SpanContext().TraceID())
 				}
 			}
 		})
 	}
+}
+
+// TestTracesOfOneWindow has agents of two traces meet in a window: each trace tells what became of its own attempt, and
+// the one write is linked to both.
+func TestTracesOfOneWindow(t *testing.T) {
+	t.Parallel()
+	recorder := tracetest.NewSpanRecorder()
+	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder))
+	rules := Rules(t, Purchase)
+	s := store(t, embedded.Options{})
+	serve(t, s, rules, syncserver.ServerConfig{Tracer: provider, Window: time.Minute, WindowCount: 2})
+	c := client(t, connect(t, s), rules)
+	codes, failures := make([]string, 2), make([]error, 2)
+	traces := make([]trace.TraceID, 2)
+	var agents sync.WaitGroup
+	for i := range 2 {
+		agents.Go(func() {
+			ctx, span := provider.Tracer("agent").Start(t.Context(), "root")
+			defer span.End()
+			traces[i] = span.SpanContext().TraceID()
+			a := Attempt(Buyer, "RFQ", "1", "item", "fig")
+			a.ID = fmt.Sprint(i)
+			outcome, err := c.Attempt(ctx, a)
+			codes[i], failures[i] = "accepted", err
+			if outcome.Rejection != nil {
+				codes[i] = string(outcome.Rejection.Code)
+			}
+		})
+	}
+	agents.Wait()
+	require.NoError(t, errors.Join(failures...))
+	require.ElementsMatch(t, []string{"accepted", "already_happened"}, codes)
+	judged := make(map[trace.TraceID]string)
+	var writes []sdktrace.ReadOnlySpan
+	for _, span := range recorder.Ended() {
+		switch span.Name() {
+		case "strabo.judge":
+			for _, a := range span.Attributes() {
+				if a.Key == "strabo.outcome" {
+					judged[span.SpanContext().TraceID()] = a.Value.AsString()
+				}
+			}
+		case "strabo.append":
+			writes = append(writes, span)
+		}
+	}
+	require.Equal(t, map[trace.TraceID]string{traces[0]: codes[0], traces[1]: codes[1]}, judged)
+	require.Len(t, writes, 1)
+	var linked []trace.TraceID
+	for _, link := range writes[0].Links() {
+		linked = append(linked, link.SpanContext.TraceID())
+	}
+	require.ElementsMatch(t, traces, linked)
 }
 
 // TestTracesTellNoValues looks at what is told of refusals, of what was made up, and of what stays unknown.

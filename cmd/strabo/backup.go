@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/strabo-engine/strabo/syncserver"
 )
@@ -33,27 +32,17 @@ func (backupCommand) examples() string {
 `
 }
 
-// Run writes beside the file first, so that a backup that failed does not take the place of one that did not.
-func (c *backupCommand) Run(ctx context.Context) (err error) {
-	archive, _, done, err := c.archive(ctx, c.Protocol)
+// Run writes.
+func (c *backupCommand) Run(ctx context.Context, s *streams) error {
+	archive, _, done, err := c.archive(ctx, s, c.Protocol)
 	if err != nil {
 		return err
 	}
 	defer done()
-	file, err := os.CreateTemp(filepath.Dir(c.Out), ".backup-")
-	if err != nil {
+	return writeWhole(c.Out, 0o600, func(w io.Writer) error {
+		_, err := archive.Backup(ctx, w, c.WithSecrets)
 		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	_, err = archive.Backup(ctx, file, c.WithSecrets)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), c.Out)
+	})
 }
 
 type restoreCommand struct {
@@ -77,7 +66,7 @@ func (restoreCommand) examples() string {
 
 // Run restores.
 func (c *restoreCommand) Run(ctx context.Context, s *streams) error {
-	rules, err := loadRules(c.Protocol)
+	rules, err := openRules(s, c.Protocol)
 	if err != nil {
 		return err
 	}

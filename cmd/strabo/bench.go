@@ -13,24 +13,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/syncserver"
 )
 
 type benchCommand struct {
-	storeFlags
-	Protocol   string        `arg:"" default:"purchase" help:"Protocol by name or file."`
-	Executor   string        `enum:"local,process,nats" default:"process" help:"Who decides: ${enum}. local is in memory, process a server inside, nats a server asked over NATS."`
-	Durability string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}."`
-	Finalize   string        `enum:"immediate,batch" default:"immediate" help:"How attempts are finalised: ${enum}."`
-	Window     time.Duration `default:"20ms" help:"Window of batch finalisation."`
-	At         int           `name:"at-once" default:"64" help:"How many enactments go on at once."`
-	Attempts   int           `default:"20000" help:"How many attempts to make."`
-	Duration   time.Duration `default:"1m" help:"How long to go on at the most."`
-	JSON       bool          `name:"json" help:"Print the answer as JSON."`
+	engineFlags `set:"executor=process"`
+
+	Protocol string        `arg:"" default:"purchase" help:"${openHelp}"`
+	At       int           `name:"at-once" default:"64" help:"How many enactments go on at once."`
+	Attempts int           `default:"20000" help:"How many attempts to make."`
+	Duration time.Duration `default:"1m" help:"How long to go on at the most."`
+	JSON     bool          `name:"json" help:"Print the answer as JSON."`
 }
 
 // Help is shown by strabo bench --help.
@@ -72,15 +66,24 @@ func (c *benchCommand) Run(ctx context.Context, s *streams) error {
 	if c.At < 1 || c.Attempts < 1 {
 		return errors.New("--at-once and --attempts must be at least 1")
 	}
-	rules, err := loadRules(c.Protocol)
+	rules, err := openRules(s, c.Protocol)
 	if err != nil {
 		return err
 	}
-	executor, done, err := c.executor(ctx, rules)
+	all, err := c.engines(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
-	defer done()
+	defer all.close()
+	open := all.of(ctx, fmt.Sprint("bench-", time.Now().UnixNano()))
+	if c.NATS != "" && c.Executor == onNATS {
+		open = all.served
+	}
+	executor, err := open(rules, nil)
+	if err != nil {
+		return err
+	}
+	defer executor.Close()
 	ctx, cancel := context.WithTimeout(ctx, c.Duration)
 	defer cancel()
 	b := &bench{rules: rules, executor: executor, most: int64(c.Attempts), run: fmt.Sprint(time.Now().UnixNano())}
@@ -100,63 +103,6 @@ func (c *benchCommand) Run(ctx context.Context, s *streams) error {
 	_, err = fmt.Fprintf(s.out, "%d attempts in %.2f s: %.0f a second, %d refused\np50 %.3f ms, p95 %.3f ms, p99 %.3f ms, slowest %.3f ms\n%.1f µs of processor time for each attempt\n",
 		answer.Attempts, answer.Seconds, answer.PerSecond, answer.Refused, answer.P50, answer.P95, answer.P99, answer.Slowest, answer.CPU)
 	return err
-}
-
-// executor makes what is to be measured.
-func (c *benchCommand) executor(ctx context.Context, rules *enactment.Rules) (adapter.Executor, func(), error) {
-	if c.Executor == "local" {
-		var options []syncserver.Option
-		if c.Finalize == "batch" {
-			options = append(options, syncserver.WithBatch(c.Window, 0))
-		}
-		local := syncserver.NewLocal(rules, options...)
-		return local, local.Close, nil
-	}
-	log := slog.New(slog.DiscardHandler)
-	store, err := c.open(natsSettings{sync: c.Durability == "fsync"}, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	if c.NATS != "" && c.Executor == "nats" {
-		client, err := syncserver.NewClient(store.conn, rules, syncserver.ClientConfig{Logger: log})
-		if err != nil {
-			store.close()
-			return nil, nil, err
-		}
-		return client, func() { client.Close(); store.close() }, nil
-	}
-	config := syncserver.ServerConfig{
-		System: fmt.Sprint("bench-", time.Now().UnixNano()), Keys: store.keys, Memory: c.Durability == "none", Logger: log,
-	}
-	if c.Finalize == "batch" {
-		config.Window = c.Window
-	}
-	server, err := syncserver.NewServer(ctx, store.conn, rules, config)
-	if err != nil {
-		store.close()
-		return nil, nil, err
-	}
-	client, closing := server.Client(syncserver.ClientConfig{Logger: log}), func() {}
-	if c.Executor == "nats" {
-		var conn *nats.Conn
-		if conn, err = store.server.Connect(); err == nil {
-			client, err = syncserver.NewClient(conn, rules, syncserver.ClientConfig{System: config.System, Logger: log})
-			closing = conn.Close
-		}
-	}
-	end := func() {
-		if client != nil {
-			client.Close()
-		}
-		closing()
-		_ = drain([]*syncserver.Server{server})
-		store.close()
-	}
-	if err != nil {
-		end()
-		return nil, nil, err
-	}
-	return client, end, nil
 }
 
 // bench plays enactments.

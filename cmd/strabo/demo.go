@@ -11,23 +11,30 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/demoshop"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/protocols"
 )
 
 type demoCommand struct {
-	JSON   bool `name:"json" help:"Print records and calls, one JSON object a line."`
-	Cancel bool `help:"Cancel instead of paying." xor:"story"`
-	Race   bool `help:"Pay and cancel at the same time, again and again." xor:"story"`
-	Rounds int  `default:"20" help:"How often to race, at most 1000 times."`
+	engineFlags `set:"executor=local"`
+
+	System string `default:"demo" placeholder:"NAME" help:"What the two systems are called, where they are kept: NAME-platform and NAME-shop. They must not be there."`
+	JSON   bool   `name:"json" help:"Print records and calls, one JSON object a line."`
+	Cancel bool   `help:"Cancel instead of paying." xor:"story"`
+	Race   bool   `help:"Pay and cancel at the same time, again and again." xor:"story"`
+	Rounds int    `default:"20" help:"How often to race, at most 1000 times."`
 }
 
 // Help is shown by strabo demo --help.
 func (demoCommand) Help() string {
 	return `Opens a small shop on a free port of this machine and buys a lantern there. The shop is a Business agent ` +
 		`behind a bridge that turns HTTP requests into attempts; the shopper is a Platform agent behind a bridge that ` +
-		`turns observations into HTTP requests (UCP 2026-01-11). Each side has an engine of its own, which decides.
+		`turns observations into HTTP requests (UCP 2026-01-11). Each side has an engine of its own, which decides: in memory or, ` +
+		`with --executor process, a server that keeps everything in NATS JetStream, which runs inside or is your own ` +
+		`(--nats). Nothing else changes. What is in a --store can be looked at afterwards with strabo enactments.
 
 Printed is what both engines decided and, between them, the calls. With --json these are records of the engines ` +
 		`(kind happened, refused or completed) and of the bridge (kind call: the enactment, the action that the call ` +
@@ -40,6 +47,9 @@ func (demoCommand) examples() string {
 	return `  strabo demo                      Buy a lantern.
   strabo demo --cancel             Ask for one, look at the bill, and cancel.
   strabo demo --race --rounds 50   Let a payment and a cancellation race: one of them wins, each time.
+  strabo demo --executor process --store ./data
+  strabo enactments ls simple-ucp --system demo-shop --store ./data
+  strabo demo --executor nats --finalize batch --window 5ms
   strabo demo --json | jq -r 'select(.kind == "call") | [.method, .url, .status] | @tsv'
 `
 }
@@ -52,6 +62,9 @@ const (
 
 // demoTime is how long the demo may take before it has failed.
 const demoTime = time.Minute
+
+// windowsPerRound is more than how many windows a round waits for.
+const windowsPerRound = 50
 
 // mostRounds is how many rounds fit into that time with much to spare.
 const mostRounds = 1000
@@ -77,8 +90,27 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	if c.Rounds > mostRounds {
 		return fmt.Errorf("--rounds is %d: at most %d are run", c.Rounds, mostRounds)
 	}
-	ctx, cancel := context.WithTimeout(ctx, demoTime)
+	logger := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	all, err := c.engines(logger)
+	if err != nil {
+		return err
+	}
+	defer all.close()
+	patience := demoTime
+	if c.Race {
+		patience += time.Duration(c.Rounds*windowsPerRound) * all.span
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	rules, err := protocols.Load("simple-ucp")
+	if err != nil {
+		return err
+	}
+	for _, side := range []string{shopSide, platformSide} {
+		if err := all.claim(ctx, c.system(side), rules); err != nil {
+			return err
+		}
+	}
 	told := &story.Story{Comment: explainChains()}
 	goods := demoshop.Goods()
 	if c.Race {
@@ -87,12 +119,13 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 		}
 	}
 	shop := demoshop.New(goods, demoshop.Delivery(), demoshop.Customers())
-	logger := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	server, err := demoshop.Serve(shop, demoshop.ServeOptions{Recorder: told.Recorder(shopSide), Logger: logger})
+	server, err := demoshop.Serve(shop, demoshop.ServeOptions{
+		Engine: all.of(ctx, c.system(shopSide)), Recorder: told.Recorder(shopSide), Logger: logger,
+	})
 	if err != nil {
 		return err
 	}
-	endings, err := c.act(ctx, server.URL, told, logger)
+	endings, err := c.act(ctx, server.URL, all.of(ctx, c.system(platformSide)), told, logger)
 	if closing := server.Close(); err == nil {
 		err = closing
 	}
@@ -111,14 +144,20 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	return err
 }
 
+// system is what the system of a side is called.
+func (c *demoCommand) system(side string) string { return c.System + "-" + side }
+
 // act buys at the shop, once or as often as there are rounds.
-func (c *demoCommand) act(ctx context.Context, url string, told *story.Story, logger *slog.Logger) ([]shopper.Ending, error) {
+func (c *demoCommand) act(
+	ctx context.Context, url string, open engine.Open, told *story.Story, logger *slog.Logger,
+) ([]shopper.Ending, error) {
 	business, err := ucp.Discover(ctx, nil, url)
 	if err != nil {
 		return nil, err
 	}
 	at, err := counter.Open(business, counter.Options{
-		Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Call: told.Call, Logger: logger,
+		Engine: open, Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Call: told.Call,
+		Logger: logger,
 	})
 	if err != nil {
 		return nil, err

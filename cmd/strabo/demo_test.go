@@ -52,6 +52,20 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// TestDemoOnEveryExecutor has the same agents meet on whatever they are told to: the story is the same.
+func TestDemoOnEveryExecutor(t *testing.T) {
+	for _, executor := range []string{"local", "process", "nats"} {
+		for _, finalize := range []string{"immediate", "batch"} {
+			t.Run(executor+" "+finalize, func(t *testing.T) {
+				code, stdout, stderr := runStrabo("", "demo", "--executor", executor, "--finalize", finalize, "--window", "2ms", "--durability", "none")
+				require.Zero(t, code, stderr)
+				require.Empty(t, stderr)
+				requireTimeline(t, "demo.golden", stdout)
+			})
+		}
+	}
+}
+
 func TestDemoRace(t *testing.T) {
 	code, stdout, stderr := runStrabo("", "demo", "--race", "--rounds", "15")
 	require.Zero(t, code, stdout+stderr)
@@ -105,7 +119,14 @@ func TestDemoJSON(t *testing.T) {
 
 func TestDemoWrongUse(t *testing.T) {
 	for _, arguments := range [][]string{
-		{"demo", "--cancel", "--race"}, {"demo", "--rounds", "0"}, {"demo", "--race", "--rounds", "1001"}, {"demo", "extra"},
+		{"demo", "--cancel", "--race"},
+		{"demo", "--rounds", "0"},
+		{"demo", "--race", "--rounds", "1001"},
+		{"demo", "extra"},
+		{"demo", "--store", t.TempDir()},
+		{"demo", "--executor", "process", "--nats", "nats://127.0.0.1:1"},
+		{"demo", "--finalize", "batch", "--window", "0"},
+		{"demo", "--executor", "nats", "--system", "a.b"},
 	} {
 		code, stdout, stderr := runStrabo("", arguments...)
 		require.Equal(t, exitWrongUse, code, arguments)

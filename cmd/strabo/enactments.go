@@ -36,7 +36,7 @@ func (enactmentsLs) examples() string {
 
 // Run lists enactments in the order in which they began.
 func (c *enactmentsLs) Run(ctx context.Context, s *streams) error {
-	archive, _, done, err := c.archive(ctx, c.Protocol)
+	archive, _, done, err := c.archive(ctx, s, c.Protocol)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	archive, rules, done, err := c.archive(ctx, c.Protocol)
+	archive, rules, done, err := c.archive(ctx, s, c.Protocol)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (enactmentsWatch) examples() string {
 
 // Run prints what happened and what happens until it is interrupted.
 func (c *enactmentsWatch) Run(ctx context.Context, s *streams) error {
-	archive, key, done, err := c.one(ctx, c.Protocol, c.Key)
+	archive, key, done, err := c.one(ctx, s, c.Protocol, c.Key)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (c *enactmentsWatch) Run(ctx context.Context, s *streams) error {
 }
 
 // one opens the log, and reads the key of an enactment if there is one.
-func (f *systemFlags) one(ctx context.Context, protocol, text string) (*syncserver.Archive, enactment.Key, func(), error) {
+func (f *systemFlags) one(ctx context.Context, s *streams, protocol, text string) (*syncserver.Archive, enactment.Key, func(), error) {
 	var key enactment.Key
 	if text != "" {
 		var err error
@@ -217,7 +217,7 @@ func (f *systemFlags) one(ctx context.Context, protocol, text string) (*syncserv
 			return nil, "", nil, err
 		}
 	}
-	archive, _, done, err := f.archive(ctx, protocol)
+	archive, _, done, err := f.archive(ctx, s, protocol)
 	return archive, key, done, err
 }
 
@@ -246,7 +246,7 @@ func (enactmentsExport) examples() string {
 
 // Run prints records, one JSON object a line.
 func (c *enactmentsExport) Run(ctx context.Context, s *streams) error {
-	archive, key, done, err := c.one(ctx, c.Protocol, c.Key)
+	archive, key, done, err := c.one(ctx, s, c.Protocol, c.Key)
 	if err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ func (enactmentsVerify) examples() string {
 
 // Run judges again.
 func (c *enactmentsVerify) Run(ctx context.Context, s *streams) error {
-	archive, key, done, err := c.one(ctx, c.Protocol, c.Key)
+	archive, key, done, err := c.one(ctx, s, c.Protocol, c.Key)
 	if err != nil {
 		return err
 	}

@@ -111,27 +111,5 @@ func replaceFile(file string, content []byte) (err error) {
 	if info.Mode().Perm()&0o200 == 0 {
 		return fs.ErrPermission // A directory that may be written would let a protected file be replaced.
 	}
-	fresh, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(fresh.Name())
-		}
-	}()
-	_, err = fresh.Write(content)
-	if err == nil {
-		err = fresh.Chmod(info.Mode().Perm())
-	}
-	if err == nil {
-		err = fresh.Sync()
-	}
-	if closing := fresh.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(fresh.Name(), file)
+	return writeText(file, info.Mode().Perm(), content)
 }

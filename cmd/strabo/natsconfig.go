@@ -1,77 +1,59 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/syncserver"
-	"github.com/strabo-engine/strabo/syncserver/natsconfig"
 )
 
 type natsConfigCommand struct {
 	partyFlags
-	Protocol string `arg:"" help:"Protocol by name or file."`
-	System   string `placeholder:"NAME" help:"Name of the system; made of the protocol's name by default."`
-	Format   string `enum:"plain,jwt" default:"plain" help:"${enum}: accounts in a configuration file, or operator mode."`
-	Out      string `required:"" type:"path" placeholder:"DIR" help:"Directory to write to; its files must not be there."`
+	Protocols []string `arg:"" name:"protocol" help:"Protocols by name or file; NAME=PROTOCOL is one under a system name of your own."`
+	Format    string   `enum:"plain,jwt" default:"plain" help:"${enum}: accounts in a configuration file, or operator mode."`
+	Out       string   `required:"" type:"path" placeholder:"DIR" help:"Directory to write to. Keys that are there are kept."`
+	Rotate    []string `sep:"none" placeholder:"NAME" help:"Make a new key for engine or an identity, named as its file without the suffix; may be repeated."`
 }
 
 // Help is shown by strabo nats-config --help.
 func (natsConfigCommand) Help() string {
-	return `Writes the NATS accounts of a system: one for the engine, which holds the streams, and one for each identity, ` +
+	return `Writes the NATS accounts of systems: one for the engine, which holds the streams, and one for each identity, ` +
 		`which can do nothing but attempt and observe as that identity. A role without --party has one identity, without ` +
-		`a party.
+		`a party. All systems that are on one NATS must be named at once.
 
 Written are accounts.conf (plain) or operator.conf (jwt), to be included in the configuration of your NATS servers, and ` +
-		`a file with the secret for the engine and for each identity, readable by you alone. The names are printed.
+		`a file with the secret for the engine and for each identity, readable by you alone. The names are printed. Keys ` +
+		`that are in the directory are used again: run it again to add parties or systems, and nobody needs a new file. ` +
+		`With --rotate the old key is refused as soon as NATS has the new configuration.
 
-Exit status: 0 when they are written, 2 when not.`
+Exit status: 0 when they are written, 1 if a protocol has errors, 2 when not.`
 }
 
 func (natsConfigCommand) examples() string {
 	return `  strabo nats-config purchase --party Buyer=alice,bob --party Seller=shop --out ./accounts
-  strabo nats-config simple-ucp --format jwt --out ./accounts
+  strabo nats-config purchase --party Buyer=alice,bob --party Seller=shop --out ./accounts --rotate purchase.Buyer.bob
+  strabo nats-config deal=deal-1.lsh deal2=deal-2.lsh --format jwt --out ./accounts
 `
 }
 
 // Run writes the files and prints their names.
-func (c *natsConfigCommand) Run(s *streams) error {
-	options, err := c.options()
+func (c *natsConfigCommand) Run(_ context.Context, s *streams) error {
+	systems, err := c.systems(s, c.Protocols)
 	if err != nil {
 		return err
 	}
-	rules, err := loadRules(c.Protocol, options...)
+	setup, err := c.setup(systems)
 	if err != nil {
 		return err
 	}
-	if c.System == "" {
-		c.System = syncserver.SystemName(rules)
-	}
-	setup, err := natsconfig.New(c.System, identitiesOf(rules, c.Party)...)
+	names, err := writeAccounts(c.Out, setup, c.Format, c.Rotate)
 	if err != nil {
 		return err
 	}
-	files, err := setup.PlainFiles()
-	if c.Format == "jwt" {
-		files, err = setup.JWTFiles()
-	}
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if _, err := os.Lstat(filepath.Join(c.Out, f.Name)); err == nil {
-			return fmt.Errorf("%s is there already", filepath.Join(c.Out, f.Name))
-		}
-	}
-	if err := writeFiles(c.Out, files); err != nil {
-		return err
-	}
-	for _, f := range files {
-		if _, err := fmt.Fprintln(s.out, filepath.Join(c.Out, f.Name)); err != nil {
+	for _, name := range names {
+		if _, err := fmt.Fprintln(s.out, filepath.Join(c.Out, name)); err != nil {
 			return err
 		}
 	}
@@ -95,20 +77,4 @@ func identitiesOf(rules *enactment.Rules, flags []string) []enactment.Identity {
 		}
 	}
 	return all
-}
-
-// writeFiles writes files to a directory, secrets readable by their owner alone.
-func writeFiles(dir string, files []natsconfig.File) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	var failure error
-	for _, f := range files {
-		mode := os.FileMode(0o644)
-		if f.Secret {
-			mode = 0o600
-		}
-		failure = errors.Join(failure, os.WriteFile(filepath.Join(dir, f.Name), f.Text, mode))
-	}
-	return failure
 }

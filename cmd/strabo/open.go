@@ -23,11 +23,11 @@ const (
 )
 
 // openRules reads a protocol that is to be enacted, with its companion if one lies beside it. A file comes before a
-// protocol that ships under the same name. A protocol with errors cannot be enacted: they are reported, and the error
+// protocol that ships under the same name; options come after those of the companion. A protocol with errors cannot be enacted: they are reported, and the error
 // is errNo.
-func openRules(s *streams, file string) (*enactment.Rules, error) {
+func openRules(s *streams, file string, options ...enactment.Option) (*enactment.Rules, error) {
 	if info, err := os.Stat(file); (err != nil || info.IsDir()) && slices.Contains(protocols.Names(), file) {
-		return protocols.Load(file)
+		return protocols.Load(file, options...)
 	}
 	name, text, err := readProtocol(s, file)
 	if err != nil {
@@ -40,11 +40,15 @@ func openRules(s *streams, file string) (*enactment.Rules, error) {
 		}
 		return nil, errNo
 	}
-	options, err := companionOptions(file, protocol)
+	beside, err := companionOptions(file, protocol)
 	if err != nil {
 		return nil, err
 	}
-	return enactment.Compile(protocol, options...)
+	rules, err := enactment.Compile(protocol, append(beside, options...)...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return rules, nil
 }
 
 // withShipped says, where no file was found and a bare name was given, which protocols there are.

@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,23 +42,13 @@ func sell(ctx context.Context, rules *enactment.Rules, executor adapter.Executor
 	return seller.Run(ctx)
 }
 
-// The agent of the README sells to a buyer who takes whatever is quoted.
-func Example_sell() {
-	rules, err := protocols.Load("purchase")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	local := syncserver.NewLocal(rules)
-	defer local.Close()
-	ctx, cancel := context.WithCancel(context.Background())
+// buy takes whatever is quoted, once, and returns when it is told that it was shipped.
+func buy(ctx context.Context, rules *enactment.Rules, executor adapter.Executor) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	sold := make(chan error)
-	go func() { sold <- sell(ctx, rules, local) }()
-	buyer, err := adapter.New(rules, "Buyer", local)
+	buyer, err := adapter.New(rules, "Buyer", executor)
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
 	buyer.OnEnabled("Accept", func(ctx context.Context, f *adapter.FeasibleAction) error {
 		f.Bind("address", "12 Harbour Street")
@@ -67,10 +60,63 @@ func Example_sell() {
 		return nil
 	})
 	buyer.Attempt(ctx, "RFQ", adapter.Values{"ID": 1, "item": "fig"})
-	if err := errors.Join(buyer.Run(ctx), <-sold); err != nil {
+	return buyer.Run(ctx)
+}
+
+// trade has the agent of the README sell to one buyer.
+func trade(rules *enactment.Rules, executor adapter.Executor) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	sold := make(chan error)
+	go func() { sold <- sell(ctx, rules, executor) }()
+	err := buy(ctx, rules, executor)
+	cancel()
+	return errors.Join(err, <-sold)
+}
+
+func Example_sell() {
+	rules, err := protocols.Load("purchase")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	local := syncserver.NewLocal(rules)
+	defer local.Close()
+	if err := trade(rules, local); err != nil {
 		fmt.Println(err)
 	}
 	// Output: ship "fig" to "12 Harbour Street"
+}
+
+// TestPurchaseOnEveryExecutor has the agents of the README meet on whatever the flags of a command say.
+func TestPurchaseOnEveryExecutor(t *testing.T) {
+	for _, executor := range []string{onLocal, onProcess, onNATS} {
+		for _, finalize := range []string{"immediate", "batch"} {
+			t.Run(executor+" "+finalize, func(t *testing.T) {
+				flags := engineFlags{
+					Executor: executor, Durability: inMemory, finalizeFlags: finalizeFlags{Finalize: finalize, Window: 2 * time.Millisecond},
+				}
+				all, err := flags.engines(slog.New(slog.DiscardHandler))
+				require.NoError(t, err)
+				defer all.close()
+				rules, err := protocols.Load("purchase")
+				require.NoError(t, err)
+				var mu sync.Mutex
+				var happened []string
+				executor, err := all.of(t.Context(), "purchase")(rules, func(r enactment.Record) {
+					mu.Lock()
+					defer mu.Unlock()
+					happened = append(happened, strings.TrimSpace(fmt.Sprint(r.Kind, " ", r.Action)))
+				})
+				require.NoError(t, err)
+				defer executor.Close()
+				require.NoError(t, trade(rules, executor))
+				mu.Lock()
+				defer mu.Unlock()
+				require.Equal(t, []string{"happened RFQ", "happened Quote", "happened Accept", "happened Instruct"}, happened)
+			})
+		}
+	}
 }
 
 func readme(t *testing.T) string {

@@ -8,24 +8,20 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
+	"path/filepath"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver"
-	"github.com/strabo-engine/strabo/syncserver/natsconfig"
 )
 
 type serveCommand struct {
 	partyFlags
 	storeFlags
+	finalizeFlags
 	Protocols  []string      `arg:"" name:"protocol" help:"Protocols by name or file; NAME=PROTOCOL serves one under a system name of your own."`
 	Listen     string        `placeholder:"ADDR" help:"Address for agents, where NATS runs inside, such as 127.0.0.1:4222."`
-	Finalize   string        `enum:"immediate,batch" default:"immediate" help:"How attempts are finalised: ${enum}."`
-	Window     time.Duration `default:"20ms" help:"How long attempts of one enactment wait for each other in batch finalisation."`
 	WindowSize int           `default:"0" help:"How many attempts close a window at once; 0 for no such number."`
 	Durability string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
 	Replicas   int           `default:"1" help:"How many servers of a NATS cluster keep each stream."`
@@ -33,7 +29,8 @@ type serveCommand struct {
 	Lease      time.Duration `default:"10s" help:"How long a silent agent keeps its enactments."`
 	Cache      int           `default:"262144" help:"How many instances to keep in memory of enactments that nobody uses."`
 	MaxAttempt int           `default:"262144" help:"How many bytes an attempt may have."`
-	Accounts   bool          `help:"Give each identity an account of its own in the NATS inside; keys are written to DIR/accounts of --store."`
+	Accounts   bool          `help:"Give each identity an account of its own in the NATS inside. Keys are in DIR/accounts of --store, made where they are missing."`
+	Insecure   bool          `help:"Listen for agents of other machines without TLS."`
 	HTTP       string        `name:"http" placeholder:"ADDR" help:"Address for /healthz, /readyz and /metrics."`
 }
 
@@ -50,73 +47,48 @@ Exit status: 0 when it was stopped, 2 when it could not serve.`
 
 func (serveCommand) examples() string {
 	return `  strabo serve purchase --listen 127.0.0.1:4222 --store ./data
-  strabo serve simple-ucp --nats nats://nats.example:4222 --creds engine.creds --replicas 3
+  strabo serve purchase --listen 0.0.0.0:4222 --tls-cert cert.pem --tls-key key.pem --store ./data --accounts
+  strabo serve simple-ucp --nats tls://nats.example:4222 --creds engine.creds --replicas 3
   strabo serve purchase --finalize batch --window 5ms --listen 127.0.0.1:0
   strabo serve old=purchase-1.lsh new=purchase-2.lsh --store ./data --http 127.0.0.1:8080
 `
 }
 
-// served is one system.
-type served struct {
-	name  string
-	rules *enactment.Rules
-}
-
-func (c *serveCommand) systems() ([]served, error) {
-	parties, err := c.options()
-	if err != nil {
-		return nil, err
-	}
-	var systems []served
-	for _, text := range c.Protocols {
-		name, protocol, named := strings.Cut(text, "=")
-		if !named {
-			name, protocol = "", text
-		}
-		rules, err := loadRules(protocol, parties...)
-		if err != nil {
-			return nil, err
-		}
-		if name == "" {
-			name = syncserver.SystemName(rules)
-		}
-		for _, other := range systems {
-			if other.name == name {
-				return nil, fmt.Errorf("two protocols for the system %s: name one of them, as in NAME=%s", name, protocol)
-			}
-		}
-		systems = append(systems, served{name, rules})
-	}
-	return systems, nil
-}
-
 // Run serves until the context ends, as it does when the process is told to stop.
 func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 	log := slog.New(slog.NewJSONHandler(s.err, nil))
-	systems, err := c.systems()
+	span, err := c.span()
+	if err != nil {
+		return err
+	}
+	systems, err := c.systems(s, c.Protocols)
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.NATS != "" && c.Listen != "":
 		return errors.New("--listen is for the NATS inside, and with --nats there is none")
-	case c.NATS != "" && c.Durability == "fsync":
-		return errors.New("--durability fsync is an option of the NATS server: with --nats set sync_interval: always there")
-	case c.Accounts && (c.NATS != "" || c.Store == "" || len(systems) > 1):
-		return errors.New("--accounts needs --store and one protocol; for a NATS of your own see strabo nats-config")
+	case c.Listen != "" && !staysHere(c.Listen) && !c.given() && !c.Insecure:
+		return fmt.Errorf("--listen %s is reached from other machines: give --tls-cert and --tls-key, or say --insecure", c.Listen)
+	case c.Accounts && (c.NATS != "" || c.Store == ""):
+		return errors.New("--accounts needs --store; for a NATS of your own see strabo nats-config")
 	}
-	settings := natsSettings{listen: c.Listen, sync: c.Durability == "fsync"}
-	var options []nats.Option
+	settings := natsSettings{listen: c.Listen, sync: c.Durability == fsync}
 	if c.Accounts {
-		if settings.config, options, err = c.accounts(systems[0]); err != nil {
+		setup, err := c.setup(systems)
+		if err != nil {
+			return err
+		}
+		if _, err := writeAccounts(filepath.Join(c.Store, "accounts"), setup, "plain", nil); err != nil {
 			return err
 		}
 	}
-	store, err := c.open(settings, log, options...)
+	store, err := c.open(settings, log)
 	if err != nil {
 		return err
 	}
 	defer store.close()
+	c.warn(store, log)
 	provider, export, err := tracing(ctx, log)
 	if err != nil {
 		return err
@@ -127,7 +99,7 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 	starting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	for _, system := range systems {
-		server, err := syncserver.NewServer(starting, store.conn, system.rules, c.config(system, store.keys, provider, log))
+		server, err := syncserver.NewServer(starting, store.conn, system.rules, c.config(system, span, store.keys, provider, log))
 		if err != nil {
 			return fmt.Errorf("%s: %w", system.name, err)
 		}
@@ -160,39 +132,37 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 	return nil
 }
 
-func (c *serveCommand) config(
-	system served, keys *syncserver.Keyring, provider trace.TracerProvider, log *slog.Logger,
-) syncserver.ServerConfig {
-	config := syncserver.ServerConfig{
-		System: system.name, Replicas: c.Replicas, Memory: c.Durability == "none", Retention: c.Retention, Lease: c.Lease,
-		Cache: c.Cache, MaxAttempt: c.MaxAttempt, Keys: keys, Tracer: provider, Logger: log,
+// warn says what is open that should not be.
+func (c *serveCommand) warn(store *connected, log *slog.Logger) {
+	if c.NATS != "" {
+		host := store.conn.ConnectedAddr()
+		if _, err := store.conn.TLSConnectionState(); err != nil && !staysHere(host) {
+			log.Warn("the connection to NATS leaves this machine and is not encrypted", "nats", host)
+		}
+		return
 	}
-	if c.Finalize == "batch" {
-		config.Window, config.WindowCount = c.Window, c.WindowSize
+	if c.Listen == "" || staysHere(c.Listen) {
+		return
 	}
-	return config
+	if c.Insecure && !c.given() {
+		log.Warn("agents of other machines connect without TLS: what they say can be read and changed on the way")
+	}
+	if !store.accounts {
+		log.Warn("whoever reaches the address can act as anybody: see --accounts")
+	}
 }
 
-// accounts makes accounts for the identities of a system and writes their keys where the files are. They are new each
-// time.
-func (c *serveCommand) accounts(system served) (string, []nats.Option, error) {
-	setup, err := natsconfig.New(system.name, identitiesOf(system.rules, c.Party)...)
-	if err != nil {
-		return "", nil, err
+func (c *serveCommand) config(
+	system served, span time.Duration, keys *syncserver.Keyring, provider trace.TracerProvider, log *slog.Logger,
+) syncserver.ServerConfig {
+	config := syncserver.ServerConfig{
+		System: system.name, Replicas: c.Replicas, Memory: c.Durability == inMemory, Retention: c.Retention, Lease: c.Lease,
+		Cache: c.Cache, MaxAttempt: c.MaxAttempt, Keys: keys, Tracer: provider, Logger: log,
 	}
-	files, err := setup.PlainFiles()
-	if err != nil {
-		return "", nil, err
+	if span > 0 {
+		config.Window, config.WindowCount = span, c.WindowSize
 	}
-	if err := writeFiles(c.Store+"/accounts", files); err != nil {
-		return "", nil, err
-	}
-	engine, err := setup.Engine()
-	if err != nil {
-		return "", nil, err
-	}
-	text, err := setup.Plain()
-	return text, []nats.Option{engine}, err
+	return config
 }
 
 // startTime is how long it may take until the streams are there.

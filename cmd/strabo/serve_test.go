@@ -85,7 +85,7 @@ func TestServe(t *testing.T) {
 	require.Equal(t, "ok\n", get(t, s.HTTP+"/healthz"))
 	require.Equal(t, "ready\n", get(t, s.HTTP+"/readyz"))
 
-	rules, err := loadRules(protocol)
+	rules, err := openRules(&streams{err: io.Discard}, protocol)
 	require.NoError(t, err)
 	conn, err := nats.Connect(s.NATS)
 	require.NoError(t, err)
@@ -154,28 +154,16 @@ func TestServe(t *testing.T) {
 	require.Contains(t, failure.String(), "serve it under another system name")
 }
 
-func TestNATSConfig(t *testing.T) {
-	dir := t.TempDir()
-	for _, format := range []string{"plain", "jwt"} {
-		out := filepath.Join(dir, format)
-		names := strabo(t, exitFine, "nats-config", "purchase", "--party", "Buyer=alice,bob", "--format", format, "--out", out)
-		require.Contains(t, names, "Buyer.alice")
-		strabo(t, exitWrongUse, "nats-config", "purchase", "--format", format, "--out", out)
-		for name := range strings.Lines(names) {
-			info, err := os.Stat(strings.TrimSpace(name))
-			require.NoError(t, err)
-			if !strings.HasSuffix(info.Name(), ".conf") {
-				require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), info.Name())
-			}
-		}
-	}
-}
-
 func TestServeRefuses(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"purchase", "--nats", "nats://127.0.0.1:1", "--durability", "fsync"},
 		{"purchase", "--nats", "nats://127.0.0.1:1", "--listen", "127.0.0.1:0"},
 		{"purchase", "--accounts"},
+		{"purchase", "--finalize", "batch", "--window", "0"},
+		{"purchase", "--listen", "0.0.0.0:0"},
+		{"purchase", "--listen", ":0"},
+		{"purchase", "--listen", "127.0.0.1:0", "--tls-cert", "nonesuch"},
+		{"purchase", "--tls-ca", "nonesuch"},
 		{"purchase", "purchase"},
 		{"nonesuch"},
 		{"purchase", "--party", "Buyer"},

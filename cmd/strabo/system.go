@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,8 +13,6 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/langshaw"
-	"github.com/strabo-engine/strabo/protocols"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )
@@ -47,40 +44,44 @@ func (f partyFlags) options() ([]enactment.Option, error) {
 	return options, nil
 }
 
-// loadRules compiles a protocol that ships with the engine, or one of a file with the companion that lies beside it.
-func loadRules(name string, options ...enactment.Option) (*enactment.Rules, error) {
-	if !strings.HasSuffix(name, ".lsh") {
-		return protocols.Load(name, options...)
-	}
-	text, err := os.ReadFile(name)
+// served is one system.
+type served struct {
+	name  string
+	rules *enactment.Rules
+}
+
+// systems reads protocols, each of which may have a system name before it.
+func (f partyFlags) systems(s *streams, texts []string) ([]served, error) {
+	parties, err := f.options()
 	if err != nil {
 		return nil, err
 	}
-	protocol, diagnostics := langshaw.Parse(text)
-	if diagnostics.HasErrors() {
-		return nil, fmt.Errorf("%s has errors: see strabo check %s", name, name)
-	}
-	beside := strings.TrimSuffix(name, ".lsh") + ".yaml"
-	switch text, err = os.ReadFile(beside); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, err
-	default:
-		companion, err := protocols.ParseCompanion(text, protocol)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", beside, err)
+	var systems []served
+	for _, text := range texts {
+		name, protocol, named := strings.Cut(text, "=")
+		if !named {
+			name, protocol = "", text
 		}
-		options = append(companion.Options(), options...)
+		rules, err := openRules(s, protocol, parties...)
+		if err != nil {
+			return nil, err
+		}
+		if name == "" {
+			name = syncserver.SystemName(rules)
+		}
+		for _, other := range systems {
+			if other.name == name {
+				return nil, fmt.Errorf("two protocols for the system %s: name one of them, as in NAME=%s", name, protocol)
+			}
+		}
+		systems = append(systems, served{name, rules})
 	}
-	rules, err := enactment.Compile(protocol, options...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return rules, nil
+	return systems, nil
 }
 
 // storeFlags say where the streams of a system are.
 type storeFlags struct {
+	tlsFlags
 	NATS  string `name:"nats" placeholder:"URL" help:"A NATS of your own, with JetStream; else one runs inside."`
 	Creds string `type:"path" placeholder:"FILE" help:"Credentials for --nats: a .creds file, or a .nk file with a seed."`
 	Store string `type:"path" placeholder:"DIR" help:"Where the NATS inside keeps its files."`
@@ -89,8 +90,8 @@ type storeFlags struct {
 
 // natsSettings are what the NATS inside is started with, besides the flags.
 type natsSettings struct {
-	listen, config string
-	sync           bool
+	listen string
+	sync   bool
 }
 
 // connected is a connection to where the streams are.
@@ -99,11 +100,15 @@ type connected struct {
 	server *embedded.Server // nil with --nats
 	keys   *syncserver.Keyring
 	close  func()
+	// accounts tells that each identity has an account of its own in the NATS inside.
+	accounts bool
+	// connect makes one more connection, which is the caller's.
+	connect func() (*nats.Conn, error)
 }
 
 // open connects, to a NATS inside if no other is named. Without a directory its files are gone afterwards.
-func (f *storeFlags) open(settings natsSettings, log *slog.Logger, options ...nats.Option) (*connected, error) {
-	options = append(options, nats.MaxReconnects(-1), nats.Name("strabo"))
+func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, error) {
+	options := []nats.Option{nats.MaxReconnects(-1), nats.Name("strabo")}
 	c := &connected{close: func() {}}
 	if f.NATS != "" {
 		if settings.sync {
@@ -113,7 +118,13 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger, options ...na
 		if err != nil {
 			return nil, err
 		}
-		if c.conn, err = nats.Connect(f.NATS, append(options, authenticated...)...); err != nil {
+		secured, err := f.client()
+		if err != nil {
+			return nil, err
+		}
+		options = append(append(options, authenticated...), secured...)
+		c.connect = func() (*nats.Conn, error) { return nats.Connect(f.NATS, options...) }
+		if c.conn, err = c.connect(); err != nil {
 			return nil, fmt.Errorf("cannot connect to %s: %w", f.NATS, err)
 		}
 		c.close = c.conn.Close
@@ -127,19 +138,34 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger, options ...na
 		}
 		dir, clean = temporary, func() { _ = os.RemoveAll(temporary) }
 	}
+	secured, err := f.server()
+	if err == nil && secured != nil && settings.listen == "" {
+		err = errors.New("--tls-cert, --tls-key and --tls-ca are for --nats, or for where a server listens")
+	}
+	if err != nil {
+		clean()
+		return nil, err
+	}
+	config, engine, err := accountsIn(dir)
+	if err != nil {
+		clean()
+		return nil, err
+	}
+	options = append(options, engine...)
 	server, err := embedded.Start(embedded.Options{
-		StoreDir: dir, Listen: settings.listen, SyncAlways: settings.sync, Config: settings.config, Logger: log,
+		StoreDir: dir, Listen: settings.listen, SyncAlways: settings.sync, Config: config, TLS: secured, Logger: log,
 	})
 	if err != nil {
 		clean()
 		return nil, err
 	}
-	c.server = server
+	c.server, c.accounts = server, config != ""
 	stop := func() {
 		server.Shutdown()
 		clean()
 	}
-	if c.conn, err = server.Connect(options...); err != nil {
+	c.connect = func() (*nats.Conn, error) { return server.Connect(options...) }
+	if c.conn, err = c.connect(); err != nil {
 		stop()
 		return nil, err
 	}
@@ -185,9 +211,12 @@ type systemFlags struct {
 	System string `placeholder:"NAME" help:"Name of the system; made of the protocol's name by default."`
 }
 
+// openTime is how long it may take until it is known whether a system is there.
+const openTime = 10 * time.Second
+
 // archive opens the log of a system.
-func (f *systemFlags) archive(ctx context.Context, protocol string) (*syncserver.Archive, *enactment.Rules, func(), error) {
-	rules, err := loadRules(protocol)
+func (f *systemFlags) archive(ctx context.Context, s *streams, protocol string) (*syncserver.Archive, *enactment.Rules, func(), error) {
+	rules, err := openRules(s, protocol)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -198,7 +227,7 @@ func (f *systemFlags) archive(ctx context.Context, protocol string) (*syncserver
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	opening, cancel := context.WithTimeout(ctx, 10*time.Second)
+	opening, cancel := context.WithTimeout(ctx, openTime)
 	defer cancel()
 	archive, err := syncserver.NewArchive(opening, c.conn, rules, f.System, c.keys)
 	if err != nil {

@@ -5,24 +5,35 @@
 package embedded
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+
+	"github.com/strabo-engine/strabo/internal/filelock"
 )
 
 // Options say how the server runs. One that listens to nobody is reached by
 // [Server.Connect].
 type Options struct {
-	// StoreDir is where JetStream keeps its files. It is needed also for streams in memory.
+	// StoreDir is where JetStream keeps its files. It is needed also for streams in memory. It is made if it is missing, and
+	// no other server may have it.
 	StoreDir string
 	// Listen is the address to listen on, such as 127.0.0.1:4222; port 0 is any that is free. Empty to listen to nobody.
 	Listen string
+	// TLS is what connections from outside are secured with; nil for none. It has the server's certificate and, where clients
+	// must have one too, ClientAuth and ClientCAs.
+	TLS *tls.Config
 	// SyncAlways has every message on disk (fsync) before it is acknowledged.
 	SyncAlways bool
 	// MaxStore and MaxMemory bound what JetStream keeps, in bytes; 0 for what the machine has.
@@ -59,31 +70,61 @@ const readyTimeout = 30 * time.Second
 type Server struct {
 	server *server.Server
 	sync   bool
+	lock   *os.File
 }
 
-// Start starts a server and waits until it takes connections.
+// ErrInUse says that another server, of this process or of another, has the directory: see [Start].
+var ErrInUse = errors.New("embedded: the directory is in use by another server")
+
+// Start starts a server and waits until it takes connections. The error is [ErrInUse] if another server that runs has
+// its directory: two would spoil it.
 func Start(o Options) (*Server, error) {
 	options, err := o.serverOptions()
 	if err != nil {
 		return nil, err
 	}
+	lock, err := lockDir(o.StoreDir)
+	if err != nil {
+		return nil, err
+	}
 	s, err := server.NewServer(options)
 	if err != nil {
-		return nil, fmt.Errorf("embedded: %w", err)
+		return nil, errors.Join(fmt.Errorf("embedded: %w", err), lock.Close())
 	}
 	if o.Logger != nil {
-		s.SetLoggerV2(logger{o.Logger}, false, false, false)
+		s.SetLoggerV2(logger{o.Logger.With("component", "nats")}, false, false, false)
 	}
+	started := &Server{server: s, sync: o.SyncAlways, lock: lock}
 	s.Start()
 	if !s.ReadyForConnections(readyTimeout) {
-		s.Shutdown()
+		started.Shutdown()
 		return nil, errors.New("embedded: the server does not become ready")
 	}
 	if !s.JetStreamEnabled() {
-		s.Shutdown()
+		started.Shutdown()
 		return nil, errors.New("embedded: JetStream could not be started; see the server's log")
 	}
-	return &Server{server: s, sync: o.SyncAlways}, nil
+	return started, nil
+}
+
+// lockDir makes a directory if it is missing, readable by its owner alone, and keeps other servers from it until the file
+// is closed.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	err = filelock.Take(lock)
+	if errors.Is(err, filelock.ErrHeld) {
+		err = fmt.Errorf("%w: %s", ErrInUse, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
 }
 
 func (o Options) serverOptions() (*server.Options, error) {
@@ -107,7 +148,12 @@ func (o Options) serverOptions() (*server.Options, error) {
 	options.ServerName = o.Name
 	options.NoSigs = true
 	options.NoLog = o.Logger == nil
+	options.DisableJetStreamBanner = true
 	options.DontListen = o.Listen == ""
+	if o.TLS != nil {
+		options.TLSConfig = o.TLS
+		options.TLSVerify = o.TLS.ClientAuth == tls.RequireAndVerifyClientCert
+	}
 	var err error
 	if o.Listen != "" {
 		if options.Host, options.Port, err = address(o.Listen); err != nil {
@@ -188,14 +234,22 @@ func (s *Server) SyncAlways() bool { return s.sync }
 func (s *Server) Shutdown() {
 	s.server.Shutdown()
 	s.server.WaitForShutdown()
+	_ = s.lock.Close() // nothing was written to it
 }
 
 // logger hands the server's log on.
 type logger struct{ to *slog.Logger }
 
-func (l logger) Noticef(format string, v ...any) { l.to.Info(fmt.Sprintf(format, v...)) }
-func (l logger) Warnf(format string, v ...any)   { l.to.Warn(fmt.Sprintf(format, v...)) }
-func (l logger) Fatalf(format string, v ...any)  { l.to.Error(fmt.Sprintf(format, v...)) }
-func (l logger) Errorf(format string, v ...any)  { l.to.Error(fmt.Sprintf(format, v...)) }
-func (l logger) Debugf(format string, v ...any)  { l.to.Debug(fmt.Sprintf(format, v...)) }
-func (l logger) Tracef(format string, v ...any)  { l.to.Debug(fmt.Sprintf(format, v...)) }
+func (l logger) Noticef(format string, v ...any) { l.log(slog.LevelInfo, format, v) }
+func (l logger) Warnf(format string, v ...any)   { l.log(slog.LevelWarn, format, v) }
+func (l logger) Fatalf(format string, v ...any)  { l.log(slog.LevelError, format, v) }
+func (l logger) Errorf(format string, v ...any)  { l.log(slog.LevelError, format, v) }
+func (l logger) Debugf(format string, v ...any)  { l.log(slog.LevelDebug, format, v) }
+func (l logger) Tracef(format string, v ...any)  { l.log(slog.LevelDebug, format, v) }
+
+// log leaves out what sets a line off from others on a page, and lines that are nothing else.
+func (l logger) log(level slog.Level, format string, v []any) {
+	if text := strings.Trim(fmt.Sprintf(format, v...), " -"); text != "" {
+		l.to.Log(context.Background(), level, text)
+	}
+}

@@ -21,6 +21,16 @@ func TestServer(t *testing.T) {
 	require.Empty(t, quiet.RouteURL())
 	quiet.Shutdown()
 
+	dir := t.TempDir() + "/made"
+	one, err := embedded.Start(embedded.Options{StoreDir: dir})
+	require.NoError(t, err)
+	_, err = embedded.Start(embedded.Options{StoreDir: dir})
+	require.ErrorIs(t, err, embedded.ErrInUse, "two would spoil what is there")
+	one.Shutdown()
+	again, err := embedded.Start(embedded.Options{StoreDir: dir})
+	require.NoError(t, err)
+	again.Shutdown()
+
 	s, err := embedded.Start(embedded.Options{StoreDir: t.TempDir(), Listen: "127.0.0.1:0", SyncAlways: true})
 	require.NoError(t, err)
 	defer s.Shutdown()

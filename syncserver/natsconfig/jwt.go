@@ -1,6 +1,7 @@
 package natsconfig
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -27,13 +28,13 @@ type writer struct {
 
 func (w *writer) files() ([]File, error) {
 	var err error
-	if w.operator, err = nkeys.CreateOperator(); err != nil {
+	if w.operator, err = w.key("operator", nkeys.CreateOperator); err != nil {
 		return nil, err
 	}
-	if w.engine, err = nkeys.CreateAccount(); err != nil {
+	if w.engine, err = w.key(accountFile(EngineAccount), nkeys.CreateAccount); err != nil {
 		return nil, err
 	}
-	system, err := nkeys.CreateAccount()
+	system, err := w.key(accountFile(systemAccount), nkeys.CreateAccount)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (w *writer) files() ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.account("SYS", system, func(*jwt.AccountClaims) error { return nil }); err != nil {
+	if err := w.account(systemAccount, system, func(*jwt.AccountClaims) error { return nil }); err != nil {
 		return nil, err
 	}
 	if err := w.engineAccount(); err != nil {
@@ -59,6 +60,24 @@ func (w *writer) files() ([]File, error) {
 	text := fmt.Sprintf("operator: %s\nsystem_account: %s\nresolver: MEMORY\nresolver_preload: {\n%s}\n", token, systemKey, w.preload.String())
 	w.all = append(w.all, File{Name: "operator.conf", Text: []byte(text)})
 	return w.all, w.seed("operator", w.operator)
+}
+
+// systemAccount is the account in which NATS tells of itself.
+const systemAccount = "SYS"
+
+func accountFile(account string) string { return "account." + account }
+
+// key gives the key that is kept, or a new one.
+func (w *writer) key(name string, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, error) {
+	text, ok := w.setup.kept[name+keySuffix]
+	if !ok {
+		return create()
+	}
+	pair, err := nkeys.FromSeed(bytes.TrimSpace(text))
+	if err != nil {
+		return nil, fmt.Errorf("natsconfig: %s holds no key", name+keySuffix)
+	}
+	return pair, nil
 }
 
 func (w *writer) operatorToken(systemKey string) (string, error) {
@@ -88,7 +107,7 @@ func (w *writer) account(name string, pair nkeys.KeyPair, fill func(*jwt.Account
 		return err
 	}
 	fmt.Fprintf(&w.preload, "  %s: %s\n", key, token)
-	return w.seed("account."+name, pair)
+	return w.seed(accountFile(name), pair)
 }
 
 func (w *writer) engineAccount() error {
@@ -97,7 +116,7 @@ func (w *writer) engineAccount() error {
 			MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit,
 		}
 		for _, m := range w.setup.members {
-			for _, subject := range w.setup.services(m.identity) {
+			for _, subject := range m.services() {
 				claims.Exports.Add(&jwt.Export{Subject: jwt.Subject(subject), Type: jwt.Service, TokenReq: true})
 			}
 		}
@@ -110,7 +129,7 @@ func (w *writer) engineAccount() error {
 }
 
 func (w *writer) memberAccount(m member) error {
-	pair, err := nkeys.CreateAccount()
+	pair, err := w.key(accountFile(m.account()), nkeys.CreateAccount)
 	if err != nil {
 		return err
 	}
@@ -122,8 +141,8 @@ func (w *writer) memberAccount(m member) error {
 	if err != nil {
 		return err
 	}
-	services := w.setup.services(m.identity)
-	err = w.account(AccountName(m.identity), pair, func(claims *jwt.AccountClaims) error {
+	services := m.services()
+	err = w.account(m.account(), pair, func(claims *jwt.AccountClaims) error {
 		for _, subject := range services {
 			activation := jwt.NewActivationClaims(key)
 			activation.ImportSubject, activation.ImportType = jwt.Subject(subject), jwt.Service
@@ -141,7 +160,7 @@ func (w *writer) memberAccount(m member) error {
 	if err != nil {
 		return err
 	}
-	return w.user(fileName(m.identity), pair, m.user, services)
+	return w.user(m.name(), pair, m.user, services)
 }
 
 // localOf names an imported subject in the importing account: the same, where wildcards are numbered.
@@ -176,12 +195,12 @@ func (w *writer) user(name string, account, user nkeys.KeyPair, services []strin
 	if err != nil {
 		return err
 	}
-	w.all = append(w.all, File{Name: name + ".creds", Text: text, Secret: true})
+	w.all = append(w.all, File{Name: name + credentialsSuffix, Text: text, Secret: true})
 	return nil
 }
 
 func (w *writer) seed(name string, pair nkeys.KeyPair) error {
 	seed, err := pair.Seed()
-	w.all = append(w.all, File{Name: name + ".nk", Text: append(seed, '\n'), Secret: true})
+	w.all = append(w.all, File{Name: name + keySuffix, Text: append(seed, '\n'), Secret: true})
 	return err
 }

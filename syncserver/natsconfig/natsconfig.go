@@ -9,10 +9,12 @@
 package natsconfig
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
@@ -23,50 +25,110 @@ import (
 // EngineAccount is the name of the account that holds the streams. Servers connect to it.
 const EngineAccount = "STRABO"
 
-// Setup are the accounts of one system with the keys of one user each. The keys are secrets.
+// Setup are the accounts of systems that share one NATS, with the keys of one user each. The keys are secrets.
 type Setup struct {
-	subjects wire.Subjects
-	engine   nkeys.KeyPair
-	members  []member
+	engine  nkeys.KeyPair
+	members []member
+	kept    map[string][]byte
 }
 
 // member is the account of one identity.
 type member struct {
+	system   string
+	subjects wire.Subjects
 	identity enactment.Identity
 	user     nkeys.KeyPair
 }
 
-// New makes accounts for a system and its identities, with new keys.
+// New makes accounts for a system and its identities, with new keys: see [Setup.Keep].
 func New(system string, identities ...enactment.Identity) (*Setup, error) {
-	subjects, err := wire.NewSubjects(system)
-	if err != nil {
-		return nil, err
-	}
-	s := &Setup{subjects: subjects}
+	s := &Setup{}
+	var err error
 	if s.engine, err = nkeys.CreateUser(); err != nil {
 		return nil, err
 	}
+	return s, s.Add(system, identities...)
+}
+
+// Add makes accounts for one more system, in the same engine's account. An identity of one system is nobody in another.
+func (s *Setup) Add(system string, identities ...enactment.Identity) error {
+	subjects, err := wire.NewSubjects(system)
+	if err != nil {
+		return err
+	}
 	for _, id := range identities {
-		if slices.ContainsFunc(s.members, func(m member) bool { return m.identity == id }) {
-			return nil, fmt.Errorf("natsconfig: the identity %s is there twice", id)
+		if slices.ContainsFunc(s.members, func(m member) bool { return m.system == system && m.identity == id }) {
+			return fmt.Errorf("natsconfig: the identity %s of system %s is there twice", id, system)
 		}
 		user, err := nkeys.CreateUser()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		s.members = append(s.members, member{id, user})
+		s.members = append(s.members, member{system, subjects, id, user})
 	}
-	return s, nil
+	return nil
 }
+
+// Keep has the setup use the keys of files that were written before instead of new ones, by name: the secret ones of
+// [Setup.PlainFiles] or [Setup.JWTFiles]. Whoever has such a file is let in as before. Files of other names are passed over. To
+// replace a key, leave its file out.
+func (s *Setup) Keep(files map[string][]byte) error {
+	s.kept = files
+	err := s.keepUser("engine", &s.engine)
+	for i := range s.members {
+		err = errors.Join(err, s.keepUser(s.members[i].name(), &s.members[i].user))
+	}
+	return err
+}
+
+func (s *Setup) keepUser(name string, pair *nkeys.KeyPair) error {
+	file := name + keySuffix
+	text, ok := s.kept[file]
+	if !ok {
+		file = name + credentialsSuffix
+		text, ok = s.kept[file]
+	}
+	if !ok {
+		return nil
+	}
+	kept, err := jwt.ParseDecoratedUserNKey(text)
+	if err != nil {
+		return fmt.Errorf("natsconfig: %s holds no key of a user", file)
+	}
+	*pair = kept
+	return nil
+}
+
+// The suffixes of files with secrets.
+const (
+	keySuffix         = ".nk"
+	credentialsSuffix = ".creds"
+)
 
 // AccountName is the name of an identity's account.
-func AccountName(id enactment.Identity) string {
-	return EngineAccount + "_" + wire.Token(id.Role) + "_" + wire.Token(id.Party)
+func AccountName(system string, id enactment.Identity) string {
+	return EngineAccount + "." + tokens(system, id)
 }
 
+// FileName is the name of an identity's files, without the suffix.
+func FileName(system string, id enactment.Identity) string { return tokens(system, id) }
+
+// tokens name an identity: no token has a dot in it, so no two have one name.
+func tokens(system string, id enactment.Identity) string {
+	name := wire.Token(system) + "." + wire.Token(id.Role)
+	if id.Party != "" {
+		name += "." + wire.Token(id.Party)
+	}
+	return name
+}
+
+func (m *member) account() string { return AccountName(m.system, m.identity) }
+
+func (m *member) name() string { return FileName(m.system, m.identity) }
+
 // services are the subjects that an identity may send requests to.
-func (s *Setup) services(id enactment.Identity) []string {
-	return []string{s.subjects.Attempt(id), s.subjects.Join(id), s.subjects.ObserveAny(id)}
+func (m *member) services() []string {
+	return []string{m.subjects.Attempt(m.identity), m.subjects.Join(m.identity), m.subjects.ObserveAny(m.identity)}
 }
 
 // Plain writes the accounts in the language of a NATS server's configuration file. It holds public keys only.
@@ -78,8 +140,8 @@ func (s *Setup) Plain() (string, error) {
 	}
 	fmt.Fprintf(&text, "accounts {\n  %s {\n    jetstream: enabled\n    users: [{nkey: %s}]\n    exports: [\n", EngineAccount, key)
 	for _, m := range s.members {
-		for _, subject := range s.services(m.identity) {
-			fmt.Fprintf(&text, "      {service: %q, accounts: [%q]}\n", subject, AccountName(m.identity))
+		for _, subject := range m.services() {
+			fmt.Fprintf(&text, "      {service: %q, accounts: [%q]}\n", subject, m.account())
 		}
 	}
 	text.WriteString("    ]\n  }\n")
@@ -87,15 +149,15 @@ func (s *Setup) Plain() (string, error) {
 		if key, err = m.user.PublicKey(); err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&text, "  # %s\n  %q {\n    users: [{nkey: %s, permissions: {publish: {allow: [", strings.Map(printable, m.identity.String()), AccountName(m.identity), key)
-		for i, subject := range s.services(m.identity) {
+		fmt.Fprintf(&text, "  # %s\n  %q {\n    users: [{nkey: %s, permissions: {publish: {allow: [", strings.Map(printable, m.system+": "+m.identity.String()), m.account(), key)
+		for i, subject := range m.services() {
 			if i > 0 {
 				text.WriteString(", ")
 			}
 			fmt.Fprintf(&text, "%q", subject)
 		}
 		text.WriteString("]}, subscribe: {allow: [\"_INBOX.>\"]}}}]\n    imports: [\n")
-		for _, subject := range s.services(m.identity) {
+		for _, subject := range m.services() {
 			fmt.Fprintf(&text, "      {service: {account: %s, subject: %q}}\n", EngineAccount, subject)
 		}
 		text.WriteString("    ]\n  }\n")
@@ -116,13 +178,13 @@ func printable(r rune) rune {
 func (s *Setup) Engine() (nats.Option, error) { return option(s.engine) }
 
 // Member is how an identity authenticates where Plain is the configuration.
-func (s *Setup) Member(id enactment.Identity) (nats.Option, error) {
+func (s *Setup) Member(system string, id enactment.Identity) (nats.Option, error) {
 	for _, m := range s.members {
-		if m.identity == id {
+		if m.system == system && m.identity == id {
 			return option(m.user)
 		}
 	}
-	return nil, fmt.Errorf("natsconfig: there is no account for %s", id)
+	return nil, fmt.Errorf("natsconfig: there is no account for %s in system %s", id, system)
 }
 
 func option(pair nkeys.KeyPair) (nats.Option, error) {
@@ -149,24 +211,16 @@ func (s *Setup) PlainFiles() ([]File, error) {
 	files := []File{{Name: "accounts.conf", Text: []byte(text)}}
 	add := func(name string, pair nkeys.KeyPair) error {
 		seed, err := pair.Seed()
-		files = append(files, File{Name: name + ".nk", Text: append(seed, '\n'), Secret: true})
+		files = append(files, File{Name: name + keySuffix, Text: append(seed, '\n'), Secret: true})
 		return err
 	}
 	if err := add("engine", s.engine); err != nil {
 		return nil, err
 	}
 	for _, m := range s.members {
-		if err := add(fileName(m.identity), m.user); err != nil {
+		if err := add(m.name(), m.user); err != nil {
 			return nil, err
 		}
 	}
 	return files, nil
-}
-
-// fileName names the files of an identity.
-func fileName(id enactment.Identity) string {
-	if id.Party == "" {
-		return wire.Token(id.Role)
-	}
-	return wire.Token(id.Role) + "." + wire.Token(id.Party)
 }

@@ -17,9 +17,16 @@ func nameOf(a *enactment.Attempt) attemptName { return attemptName{a.Role, a.Par
 
 // answer is what an attempt was answered.
 type answer struct {
-	digest  wire.Digest
-	at      time.Time // of a refusal
-	outcome enactment.Outcome
+	digest wire.Digest
+	// at is when a refusal was written, by the clock of who wrote it, and known when it became known here.
+	at, known time.Time
+	outcome   enactment.Outcome
+}
+
+// expired tells whether an answer is one that need not be kept any more. No clock is asked for the time of day: one that
+// is put forward and back would have a refusal forgotten that is still in the log, and its attempt might be accepted.
+func (a *answer) expired(retention time.Duration) bool {
+	return a.outcome.Rejection != nil && time.Since(a.known) >= retention
 }
 
 // answers are what the attempts of an enactment were answered. What was accepted is found among what happened, so that
@@ -70,21 +77,21 @@ func (a *answers) index(attempt string) {
 }
 
 // refuse adds a refusal, unless there is an acceptance or a later refusal.
-func (a *answers) refuse(s *enactment.State, r *wire.Refusal, at time.Time) {
+func (a *answers) refuse(s *enactment.State, r *wire.Refusal, at, known time.Time) {
 	name := attemptName{r.Role, r.Party, r.Attempt}
 	if had, ok := a.find(s, name); ok && (had.outcome.Rejection == nil || had.at.After(at)) {
 		return
 	}
 	a.refused[name] = answer{
-		digest: r.Digest, at: at, outcome: enactment.Outcome{Rejection: r.Rejection, Sequence: r.Sequence},
+		digest: r.Digest, at: at, known: known, outcome: enactment.Outcome{Rejection: r.Rejection, Sequence: r.Sequence},
 	}
 }
 
 // sweep drops refusals that need not be kept any more, whenever they have doubled.
-func (a *answers) sweep(now time.Time, retention time.Duration) {
+func (a *answers) sweep(retention time.Duration) {
 	if len(a.refused) < 2*a.swept+1024 {
 		return
 	}
-	maps.DeleteFunc(a.refused, func(_ attemptName, had answer) bool { return now.Sub(had.at) >= retention })
+	maps.DeleteFunc(a.refused, func(_ attemptName, had answer) bool { return had.expired(retention) })
 	a.swept = len(a.refused)
 }

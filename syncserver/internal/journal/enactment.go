@@ -52,12 +52,12 @@ func (e *Enactment) Last() uint64 { return e.last }
 func (e *Enactment) Decided() uint64 { return e.decided }
 
 // Answer gives what an attempt was answered, if it is known.
-func (e *Enactment) Answer(a *enactment.Attempt, now time.Time, retention time.Duration) (enactment.Outcome, bool) {
+func (e *Enactment) Answer(a *enactment.Attempt, retention time.Duration) (enactment.Outcome, bool) {
 	had, ok := e.answers.find(e.state, nameOf(a))
 	if !ok {
 		return enactment.Outcome{}, false
 	}
-	if had.outcome.Rejection != nil && now.Sub(had.at) >= retention {
+	if had.expired(retention) {
 		delete(e.answers.refused, nameOf(a))
 		return enactment.Outcome{}, false
 	}
@@ -85,13 +85,13 @@ type draft struct {
 
 // draft judges a window. Of copies the first is judged, and the others get its answer.
 func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time, retention time.Duration) draft {
-	e.answers.sweep(now, retention)
+	e.answers.sweep(retention)
 	d := draft{outcomes: make([]enactment.Outcome, len(window))}
 	fresh := make([]enactment.Attempt, 0, len(window))
 	place := make([]int, 0, len(window))
 	var copies map[int]int // to the place of the first
 	for i := range window {
-		if answered, ok := e.Answer(&window[i], now, retention); ok {
+		if answered, ok := e.Answer(&window[i], retention); ok {
 			d.outcomes[i] = answered
 			continue
 		}
@@ -188,8 +188,12 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 			}
 		}
 	}
+	var now time.Time
+	if len(entry.Refused) > 0 {
+		now = time.Now()
+	}
 	for n := range entry.Refused {
-		e.answers.refuse(e.state, &entry.Refused[n], entry.At)
+		e.answers.refuse(e.state, &entry.Refused[n], entry.At, now)
 	}
 	e.decided = max(e.decided, entry.Decided)
 	e.last = sequence

@@ -23,7 +23,7 @@ func Decode(rules *enactment.Rules, sealer wire.Sealer, key enactment.Key, text 
 // Encode writes a snapshot of an enactment.
 func Encode(sealer wire.Sealer, e *Enactment) []byte {
 	j := &Journal{Config: Config{Codec: wire.Codec{Rules: e.rules, Sealer: sealer}}}
-	return j.encode(e.image(time.Now(), time.Hour))
+	return j.encode(e.image(time.Hour))
 }
 
 // ReadPiece tells whether a message is a piece of a snapshot.

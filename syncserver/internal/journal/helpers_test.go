@@ -55,7 +55,7 @@ func open(t testing.TB, server *embedded.Server, rules *enactment.Rules, change 
 	require.NoError(t, journal.Open(ctx, js, layout))
 	config := journal.Config{
 		Conn: conn, Subjects: subjects(t), Codec: wire.Codec{Rules: rules}, Retention: time.Hour,
-		Timeout: 10 * time.Second, Cache: 1000, Logger: slog.Default(),
+		Clock: time.Now, Timeout: 10 * time.Second, Cache: 1000, Logger: slog.Default(),
 	}
 	for _, c := range change {
 		c(&config)

@@ -34,6 +34,8 @@ type Config struct {
 	Codec    wire.Codec
 	// Retention is how long a refusal is kept.
 	Retention time.Duration
+	// Clock tells the time of day.
+	Clock func() time.Time
 	// Timeout bounds one write.
 	Timeout time.Duration
 	// Cache is how many instances may be kept of enactments that nobody uses at the moment.
@@ -107,7 +109,7 @@ func (j *Journal) Decide(
 				return nil, err
 			}
 		}
-		d := e.draft(window, mark, time.Now(), j.Retention)
+		d := e.draft(window, mark, j.Clock(), j.Retention)
 		if d.entry == nil {
 			return d.outcomes, nil
 		}

@@ -26,6 +26,8 @@ const (
 	snapshotTimeout = time.Minute
 	// snapshotsAtOnce is how many snapshots are made at the same time; others wait for a later finalisation.
 	snapshotsAtOnce = 4
+	// longestAge bounds what is believed of how long a refusal was known.
+	longestAge = 100 * 365 * 24 * time.Hour
 )
 
 // image is what a snapshot is made of: an enactment as it was. What it shares with the enactment is only ever appended
@@ -40,14 +42,14 @@ type image struct {
 	refused                 map[attemptName]answer
 }
 
-func (e *Enactment) image(now time.Time, retention time.Duration) *image {
+func (e *Enactment) image(retention time.Duration) *image {
 	i := &image{
 		taken: e.state.Snapshot(), key: e.key, last: e.last, happened: e.happened, decided: e.decided, seats: e.seats,
 		refused: maps.Clone(e.answers.refused),
 	}
 	n := i.taken.Len()
 	i.digests, i.sequences = e.answers.digests[:n:n], e.answers.sequences[:n:n]
-	maps.DeleteFunc(i.refused, func(_ attemptName, had answer) bool { return now.Sub(had.at) >= retention })
+	maps.DeleteFunc(i.refused, func(_ attemptName, had answer) bool { return had.expired(retention) })
 	return i
 }
 
@@ -65,7 +67,7 @@ func (j *Journal) considerSnapshot(e *Enactment) {
 	}
 	e.saved = length
 	e.saving.Store(true)
-	taken := e.image(time.Now(), j.Retention)
+	taken := e.image(j.Retention)
 	j.background.Go(func() {
 		defer func() {
 			e.saving.Store(false)
@@ -97,7 +99,7 @@ func (j *Journal) save(ctx context.Context, taken *image) error {
 //	seats: count, then role and party
 //	the state, and the secrets of the state, sealed
 //	for each instance the digest of its attempt, and how much its sequence is greater than that of the one before
-//	refusals: count, then entries of the log without finalisations
+//	refusals: count, then for how many seconds each was known, and an entry of the log without a finalisation
 func (j *Journal) encode(taken *image) []byte {
 	open, secret := taken.taken.Append(make([]byte, 0, 128*taken.taken.Len()), nil)
 	if len(secret) > 0 {
@@ -119,6 +121,7 @@ func (j *Journal) encode(taken *image) []byte {
 	}
 	to = pack.AppendNumber(to, uint64(len(taken.refused)))
 	for name, had := range taken.refused {
+		to = pack.AppendNumber(to, uint64(time.Since(had.known)/time.Second))
 		to = pack.AppendText(to, j.Codec.AppendEntry(nil, &wire.Entry{
 			Hash: j.Codec.Rules.Hash(), Key: taken.key, At: had.at, Refused: []wire.Refusal{{
 				Identity: enactment.Identity{Role: name.role, Party: name.party}, Attempt: name.id, Digest: had.digest,
@@ -181,13 +184,15 @@ func (j *Journal) decode(e *Enactment, text string) error {
 	if err := e.answers.read(&in, state); err != nil {
 		return err
 	}
-	for range in.Count(1) {
+	now := time.Now()
+	for range in.Count(2) {
+		age := time.Duration(min(in.Number(), uint64(longestAge/time.Second))) * time.Second
 		entry, err := j.Codec.DecodeEntry([]byte(in.Text()))
 		if err != nil {
 			return err
 		}
 		for n := range entry.Refused {
-			e.answers.refuse(state, &entry.Refused[n], entry.At)
+			e.answers.refuse(state, &entry.Refused[n], entry.At, now.Add(-age))
 		}
 	}
 	if in.Bad() || in.Left() > 0 {

@@ -68,11 +68,11 @@ func TestSnapshots(t *testing.T) {
 	restored, err := journal.Decode(rules, nil, book, text)
 	require.NoError(t, err)
 	require.Greater(t, restored.State().Sequence(), uint64(120))
-	again, ok := restored.Answer(&refused, time.Now(), time.Hour)
+	again, ok := restored.Answer(&refused, time.Hour)
 	require.True(t, ok, "the snapshot has refusals")
 	require.Equal(t, answer, again)
 	first := page(0)
-	again, ok = restored.Answer(&first, time.Now(), time.Hour)
+	again, ok = restored.Answer(&first, time.Hour)
 	require.True(t, ok, "and acceptances")
 	require.Equal(t, uint64(1), again.Sequence)
 
@@ -176,7 +176,7 @@ func readAny(t require.TestingT, rules *enactment.Rules, refused enactment.Attem
 		return
 	}
 	for _, a := range []enactment.Attempt{page(0), refused} {
-		_, _ = e.Answer(&a, time.Now(), time.Hour)
+		_, _ = e.Answer(&a, time.Hour)
 	}
 	again, err := journal.Decode(rules, nil, book, string(journal.Encode(nil, e)))
 	require.NoError(t, err)

@@ -8,33 +8,46 @@ import (
 
 // batch is what is about to be answered.
 type batch struct {
-	session    *session
-	most       int
-	deliveries [][]byte
-	more       []bool
+	most, mostBytes int
+	// text is for a feed elsewhere; nil if the feed is in this process and gets the deliveries themselves.
+	text       *wire.BatchText
+	deliveries []adapter.Delivery
+	count      int
 	last       map[enactment.Key]int
-	bytes      int
 }
 
-func (b *batch) room() int { return b.most - len(b.deliveries) }
+// answer is a batch that was made: encoded, or for this process.
+type answer struct {
+	batch *wire.Batch
+	text  []byte
+}
+
+func (b *batch) room() int { return b.most - b.count }
 
 func (b *batch) full() bool {
-	return len(b.deliveries) >= b.most || b.bytes > b.session.group.host.MaxBytes/2
+	return b.count >= b.most || b.text != nil && b.text.Size() > b.mostBytes
 }
 
 func (b *batch) add(d adapter.Delivery) {
-	text := wire.AppendDelivery(make([]byte, 0, 256), &d)
-	if at, ok := b.last[d.Key]; ok {
-		b.more[at] = !d.Revoked
+	if at, ok := b.last[d.Key]; ok && !d.Revoked {
+		if b.text != nil {
+			b.text.More(at)
+		} else {
+			b.deliveries[at].More = true
+		}
 	}
-	b.last[d.Key] = len(b.deliveries)
-	b.deliveries, b.more = append(b.deliveries, text), append(b.more, false)
-	b.bytes += len(text)
+	b.last[d.Key] = b.count
+	b.count++
+	if b.text != nil {
+		b.text.Add(&d)
+	} else {
+		b.deliveries = append(b.deliveries, d)
+	}
 }
 
-func (b *batch) encode(number, position uint64) []byte {
-	for i, text := range b.deliveries {
-		b.deliveries[i] = wire.EndDelivery(text, b.more[i])
+func (b *batch) end(number, position uint64) *answer {
+	if b.text != nil {
+		return &answer{text: b.text.End(number, position)}
 	}
-	return wire.AppendBatch(make([]byte, 0, b.bytes+64), number, position, b.deliveries)
+	return &answer{batch: &wire.Batch{Number: number, Position: position, Deliveries: b.deliveries}}
 }

@@ -200,13 +200,37 @@ func (h *Host) session(id enactment.Identity, feed string) (*session, error) {
 	return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the server does not know the feed"}
 }
 
-// Pull gives the next batch of a feed, encoded. It waits until there is something, as long as the feed says.
-func (h *Host) Pull(ctx context.Context, id enactment.Identity, r *wire.FeedRequest) ([]byte, error) {
+// Pull gives the next batch of a feed in this process. It waits until there is something, as long as the feed says. The
+// deliveries are shared, not to be changed.
+func (h *Host) Pull(ctx context.Context, id enactment.Identity, r *wire.FeedRequest) (*wire.Batch, error) {
+	a, err := h.pull(ctx, id, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	if a.batch == nil {
+		return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the feed was elsewhere"}
+	}
+	return a.batch, nil
+}
+
+// PullText is Pull for a feed elsewhere; the batch is encoded.
+func (h *Host) PullText(ctx context.Context, id enactment.Identity, r *wire.FeedRequest) ([]byte, error) {
+	a, err := h.pull(ctx, id, r, &wire.BatchText{})
+	if err != nil {
+		return nil, err
+	}
+	if a.text == nil {
+		return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the feed was elsewhere"}
+	}
+	return a.text, nil
+}
+
+func (h *Host) pull(ctx context.Context, id enactment.Identity, r *wire.FeedRequest, text *wire.BatchText) (*answer, error) {
 	s, err := h.session(id, r.Feed)
 	if err != nil {
 		return nil, err
 	}
-	return s.pull(ctx, r)
+	return s.pull(ctx, r, text)
 }
 
 // Renew keeps a feed alive.

@@ -28,7 +28,7 @@ type session struct {
 	// position is how far the log was looked at; number is that of the last batch, and sent what it said.
 	position uint64
 	number   uint64
-	sent     []byte
+	sent     *answer
 	answered time.Time // when there was last something to deliver
 	// owned has, for each enactment of the feed's, up to where in the stream it was delivered.
 	owned map[enactment.Key]uint64
@@ -106,8 +106,8 @@ const (
 	busy           = time.Millisecond
 )
 
-// pull makes the next batch, or gives the last one again if it did not arrive.
-func (s *session) pull(ctx context.Context, r *wire.FeedRequest) ([]byte, error) {
+// pull makes the next batch, or gives the last one again if it did not arrive. It is encoded where text is not nil.
+func (s *session) pull(ctx context.Context, r *wire.FeedRequest, text *wire.BatchText) (*answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sent != nil && r.Batch == s.number-1 {
@@ -124,13 +124,16 @@ func (s *session) pull(ctx context.Context, r *wire.FeedRequest) ([]byte, error)
 			return nil, err
 		}
 	}
-	b := &batch{session: s, most: min(max(r.Most, 1), mostDeliveries), last: make(map[enactment.Key]int)}
+	b := &batch{
+		most: min(max(r.Most, 1), mostDeliveries), mostBytes: s.group.host.MaxBytes / 2, text: text,
+		last: make(map[enactment.Key]int),
+	}
 	for {
 		more, err := s.fill(ctx, b)
 		if err != nil {
 			return nil, err
 		}
-		if len(b.deliveries) > 0 || wait.Err() != nil {
+		if b.count > 0 || wait.Err() != nil {
 			break
 		}
 		select {
@@ -143,11 +146,11 @@ func (s *session) pull(ctx context.Context, r *wire.FeedRequest) ([]byte, error)
 			return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the server stops"}
 		}
 	}
-	if len(b.deliveries) > 0 {
+	if b.count > 0 {
 		s.answered = time.Now()
 	}
 	s.number++
-	s.sent = b.encode(s.number, s.position)
+	s.sent = b.end(s.number, s.position)
 	return s.sent, nil
 }
 
@@ -187,7 +190,7 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 		if len(items) == 0 {
 			return more, nil
 		}
-		fresh := s.beginnings(items, covered && len(items) < mostItems)
+		fresh := s.beginnings(items)
 		if err := s.claim(ctx, b, items, fresh); err != nil {
 			return nil, err
 		}
@@ -204,9 +207,10 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 	return nil, nil
 }
 
-// beginnings finds the enactments of which the items hold the whole history, as far as the identity may be told it: if
-// the items do not reach to the end of the log, its role must be taken, or another party might have it by now.
-func (s *session) beginnings(items []item, end bool) map[enactment.Key]bool {
+// beginnings finds the enactments that can be delivered from the items on, without their history: the session has looked
+// at all of it, and left nothing out that the identity may see. That the role is not another party's by now is known
+// from the tail; of items that lie before it only if the role is taken, or another party might have it.
+func (s *session) beginnings(items []item) map[enactment.Key]bool {
 	fresh := make(map[enactment.Key]bool)
 	for i := range items {
 		e := items[i].entry
@@ -214,10 +218,22 @@ func (s *session) beginnings(items []item, end bool) map[enactment.Key]bool {
 			continue
 		}
 		whole, seen := fresh[e.Key]
+		if on := items[i].trail; on != nil {
+			if !seen {
+				fresh[e.Key] = on.first > s.begun.position && s.allowed(on.latest.Load().Seats) && s.mine(e.Key)
+			}
+			continue
+		}
 		_, taken := e.Seats[s.group.identity.Role]
-		fresh[e.Key] = (whole || !seen && e.Finalisation.Sequence == 1) && s.allowed(e.Seats) && (end || taken)
+		fresh[e.Key] = (whole || !seen && e.Finalisation.Sequence == 1) && s.allowed(e.Seats) && taken
 	}
 	return fresh
+}
+
+// mine tells whether no other feed is known to have had an enactment.
+func (s *session) mine(key enactment.Key) bool {
+	r, known := s.group.known(key)
+	return !known || r.form.Feed == s.feed
 }
 
 // skip passes over a part of the log, before the tail begins, of which nothing is left.
@@ -375,7 +391,7 @@ func (s *session) history(ctx context.Context, key enactment.Key) ([]item, error
 			return false, err
 		}
 		if entry.Key == key && len(entry.Finalisation.Instances) > 0 {
-			history = append(history, item{m.Sequence, entry})
+			history = append(history, item{sequence: m.Sequence, entry: entry})
 		}
 		return true, nil
 	})

@@ -5,9 +5,11 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
@@ -19,6 +21,17 @@ const ringSize = 8192
 type item struct {
 	sequence uint64
 	entry    *wire.Entry
+	trail    *trail // nil where the item was not followed, or nothing happened
+}
+
+// trail is what the tail knows of one enactment.
+type trail struct {
+	// first is the place of its first finalisation; 0 if the tail has not seen it.
+	first uint64
+	// latest is the last entry by which something happened.
+	latest atomic.Pointer[wire.Entry]
+	// count is how many of its items are in the ring; guarded by the tail's mutex.
+	count int
 }
 
 // tail follows the log's end, so that each new entry is read and decoded once for all sessions.
@@ -33,6 +46,8 @@ type tail struct {
 	wake chan struct{} // closed when something was added
 	// known has what this process wrote itself and has not come back yet.
 	known map[uint64]*wire.Entry
+	// trails has the enactments that are in the ring.
+	trails map[enactment.Key]*trail
 }
 
 // follow starts to follow the log from its present end.
@@ -42,7 +57,10 @@ func follow(ctx context.Context, js jetstream.JetStream, name string, codec wire
 		return nil, err
 	}
 	base := s.CachedInfo().State.LastSeq
-	t := &tail{codec: codec, logger: logger, base: base, wake: make(chan struct{}), known: make(map[uint64]*wire.Entry)}
+	t := &tail{
+		codec: codec, logger: logger, base: base, wake: make(chan struct{}), known: make(map[uint64]*wire.Entry),
+		trails: make(map[enactment.Key]*trail),
+	}
 	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: base + 1,
 	})
@@ -98,13 +116,43 @@ func (t *tail) take(msg jetstream.Msg) {
 	if sequence <= t.last() {
 		return
 	}
-	t.ring = append(t.ring, item{sequence, entry})
+	t.ring = append(t.ring, item{sequence, entry, t.onTrail(sequence, entry)})
 	if len(t.ring) >= 2*ringSize {
-		t.base = t.ring[ringSize-1].sequence
-		t.ring = slices.Clone(t.ring[ringSize:])
+		t.forget(ringSize)
 	}
 	close(t.wake)
 	t.wake = make(chan struct{})
+}
+
+// onTrail notes that something happened in an enactment. The caller holds the mutex.
+func (t *tail) onTrail(sequence uint64, entry *wire.Entry) *trail {
+	if len(entry.Finalisation.Instances) == 0 {
+		return nil
+	}
+	on := t.trails[entry.Key]
+	if on == nil {
+		on = &trail{}
+		if entry.Finalisation.Sequence == 1 {
+			on.first = sequence
+		}
+		t.trails[entry.Key] = on
+	}
+	on.latest.Store(entry)
+	on.count++
+	return on
+}
+
+// forget drops the oldest items. The caller holds the mutex.
+func (t *tail) forget(count int) {
+	for i := range t.ring[:count] {
+		if on := t.ring[i].trail; on != nil {
+			if on.count--; on.count == 0 {
+				delete(t.trails, t.ring[i].entry.Key)
+			}
+		}
+	}
+	t.base = t.ring[count-1].sequence
+	t.ring = slices.Clone(t.ring[count:])
 }
 
 // after gives what follows a place in the stream, as far as the tail has it; what does not begin there is to be read
@@ -146,7 +194,7 @@ func (t *tail) read(ctx context.Context, r stream.Reader, subject string, after 
 			t.logger.Error("a message of the log cannot be read", "sequence", m.Sequence, "error", err)
 			entry = &wire.Entry{}
 		}
-		items = append(items, item{m.Sequence, entry})
+		items = append(items, item{sequence: m.Sequence, entry: entry})
 		return len(items) < most, nil
 	})
 	return items, err

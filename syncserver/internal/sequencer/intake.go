@@ -22,6 +22,7 @@ import (
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -52,7 +53,9 @@ type Config struct {
 	Name string
 	// Timeout bounds one write.
 	Timeout time.Duration
-	Logger  *slog.Logger
+	// Tracer makes a span for each attempt that is judged; the zero value makes none.
+	Tracer tracing.Tracer
+	Logger *slog.Logger
 }
 
 // Intake takes attempts in. Those that come while a message is on its way go together in the next.
@@ -118,7 +121,7 @@ func (in *Intake) Submit(ctx context.Context, key enactment.Key, a enactment.Att
 	}()
 	p := &in.parts[partitionOf(key)]
 	p.mu.Lock()
-	p.waiting = append(p.waiting, wire.Arrival{Attempt: a, Reply: in.Subjects.Answers(in.Name), Token: token})
+	p.waiting = append(p.waiting, wire.Arrival{Attempt: a, Reply: in.Subjects.Answers(in.Name), Token: token, Trace: tracing.Parent(ctx)})
 	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:

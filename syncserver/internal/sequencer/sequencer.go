@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/lease"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -235,21 +237,49 @@ func (s *sequencer) decide(ctx context.Context, w *window) {
 	for i := range w.arrivals {
 		attempts[i] = w.arrivals[i].Attempt
 	}
+	spans := s.judging(ctx, w)
+	ctx = tracing.WithLinks(ctx, spans)
 	for backoff := 10 * time.Millisecond; ; {
 		outcomes, err := s.config.Journal.Decide(ctx, w.queue.key, attempts, w.mark)
 		if err == nil {
+			for i := range spans {
+				spans[i].Decided(&outcomes[i], nil)
+			}
 			s.tell(w, func(to []byte, i int) []byte { return wire.AppendAnswer(to, &outcomes[i]) })
 			return
 		}
 		if errors.Is(err, journal.ErrDamaged) {
 			s.config.Logger.Error("a window cannot be decided", "enactment", w.queue.key, "error", err)
+			unknown(spans)
 			failure := (&wire.Error{Reason: wire.Unavailable, Detail: err.Error()}).Encode()
 			s.tell(w, func(to []byte, _ int) []byte { return append(to, failure...) })
 			return
 		}
 		if backoff, err = stream.Pause(ctx, backoff); err != nil {
+			unknown(spans)
 			return
 		}
+	}
+}
+
+// judging begins a span for each attempt of a window, in the trace of the server that took it in; nil if no spans are
+// made.
+func (s *sequencer) judging(ctx context.Context, w *window) []tracing.Span {
+	if !s.config.Tracer.On() {
+		return nil
+	}
+	spans := make([]tracing.Span, len(w.arrivals))
+	for i := range w.arrivals {
+		a := &w.arrivals[i]
+		_, spans[i] = s.config.Tracer.Start(tracing.WithParent(ctx, a.Trace), "strabo.judge", trace.SpanKindConsumer, a.Attempt.Action)
+	}
+	return spans
+}
+
+// unknown ends spans of attempts of which it is not known what became.
+func unknown(spans []tracing.Span) {
+	for _, span := range spans {
+		span.Ended(tracing.Failed, true)
 	}
 }
 

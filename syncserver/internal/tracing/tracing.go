@@ -60,8 +60,51 @@ func (t Tracer) Start(ctx context.Context, span string, kind trace.SpanKind, act
 	if _, known := t.rules.Protocol().Action(action); known {
 		attributes = append(attributes, Action.String(action))
 	}
-	ctx, began := t.tracer.Start(ctx, span, trace.WithSpanKind(kind), trace.WithAttributes(attributes...))
+	options := []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(attributes...)}
+	if links, ok := ctx.Value(linksKey{}).([]trace.Link); ok {
+		options = append(options, trace.WithLinks(links...))
+	}
+	ctx, began := t.tracer.Start(ctx, span, options...)
 	return ctx, Span{began}
+}
+
+// On tells whether spans are made.
+func (t Tracer) On() bool { return t.tracer != nil }
+
+type linksKey struct{}
+
+// WithLinks is ctx in which every span is linked to these: one that is begun for many belongs to the trace of none.
+func WithLinks(ctx context.Context, spans []Span) context.Context {
+	links := make([]trace.Link, 0, len(spans))
+	for _, s := range spans {
+		if c := s.SpanContext(); c.IsValid() {
+			links = append(links, trace.Link{SpanContext: c})
+		}
+	}
+	if len(links) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, linksKey{}, links)
+}
+
+const traceParent = "traceparent"
+
+// Parent is the span of a context as text (W3C traceparent); empty if there is none.
+func Parent(ctx context.Context) string {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return ""
+	}
+	header := make(nats.Header)
+	propagation.TraceContext{}.Inject(ctx, carrier(header))
+	return header.Get(traceParent)
+}
+
+// WithParent is ctx in the trace that such a text tells, if it does.
+func WithParent(ctx context.Context, parent string) context.Context {
+	if parent == "" {
+		return ctx
+	}
+	return WithHeader(ctx, nats.Header{traceParent: []string{parent}})
 }
 
 // Span is one that was begun.

@@ -24,7 +24,7 @@ type attemptForm struct {
 	hash    string
 	values  []byte
 
-	sealed, reply, token string
+	sealed, reply, token, trace string
 }
 
 func (form *attemptForm) read(text []byte) error {
@@ -53,6 +53,8 @@ func (form *attemptForm) read(text []byte) error {
 			return readString(&form.reply, value)
 		case "token":
 			return readString(&form.token, value)
+		case "trace":
+			return readString(&form.trace, value)
 		}
 		return nil
 	})
@@ -186,6 +188,8 @@ type Arrival struct {
 	Attempt enactment.Attempt
 	// Reply is where the server that took it in wants to be told what was decided, and Token what it calls it.
 	Reply, Token string
+	// Trace is the span of that server (W3C traceparent); empty if there is none.
+	Trace string
 }
 
 // AppendArrivals encodes attempts that arrived together, in order. Secret values are sealed.
@@ -225,7 +229,11 @@ func (c Codec) appendArrival(to []byte, arrival *Arrival) []byte {
 	}
 	to = appendTail(to, a)
 	to = appendMember(append(to, ','), "reply", arrival.Reply)
-	return append(appendMember(append(to, ','), "token", arrival.Token), '}')
+	to = appendMember(append(to, ','), "token", arrival.Token)
+	if arrival.Trace != "" {
+		to = appendMember(append(to, ','), "trace", arrival.Trace)
+	}
+	return append(to, '}')
 }
 
 // DecodeArrivals decodes attempts that arrived together.
@@ -274,5 +282,5 @@ func (c Codec) readArrival(text []byte) (Arrival, error) {
 	if err != nil {
 		return Arrival{}, fmt.Errorf("values of attempt %s: %w", a.ID, err)
 	}
-	return Arrival{Attempt: a, Reply: form.reply, Token: form.token}, nil
+	return Arrival{Attempt: a, Reply: form.reply, Token: form.token, Trace: form.trace}, nil
 }

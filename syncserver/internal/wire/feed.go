@@ -68,26 +68,47 @@ type Batch struct {
 	Deliveries       []adapter.Delivery
 }
 
-// AppendBatch encodes a batch.
-func AppendBatch(to []byte, number, position uint64, deliveries [][]byte) []byte {
-	to = strconv.AppendUint(append(to, `{"number":`...), number, 10)
-	to = strconv.AppendUint(append(to, `,"position":`...), position, 10)
-	to = append(to, `,"deliveries":[`...)
-	for i, d := range deliveries {
-		if i > 0 {
-			to = append(to, ',')
-		}
-		to = append(to, d...)
-	}
-	return append(to, ']', '}')
+// BatchText is a batch while it is encoded.
+type BatchText struct {
+	text []byte
+	ends []int // of each delivery
 }
 
-// AppendDelivery encodes a delivery without the end, which [EndDelivery] writes when it is known whether more follows.
-// The instances are projected already.
-func AppendDelivery(to []byte, d *adapter.Delivery) []byte {
+// Size is how many bytes there are.
+func (t *BatchText) Size() int { return len(t.text) }
+
+const noMore, isMore = `false`, `true ` // of the same length
+
+// Add encodes a delivery; its instances are projected already. Whether more follows is said by [BatchText.More].
+func (t *BatchText) Add(d *adapter.Delivery) {
+	if t.text == nil {
+		t.text = append(make([]byte, 0, 4096), `{"deliveries":[`...)
+	} else {
+		t.text = append(t.text, ',')
+	}
+	t.text = appendDelivery(t.text, d)
+	t.ends = append(t.ends, len(t.text))
+}
+
+// More says that another delivery follows on one that was added, of the same enactment.
+func (t *BatchText) More(number int) {
+	end := t.ends[number] - 1
+	copy(t.text[end-len(noMore):end], isMore)
+}
+
+// End gives the whole. Nothing can be added any more.
+func (t *BatchText) End(number, position uint64) []byte {
+	if t.text == nil {
+		t.text = []byte(`{"deliveries":[`)
+	}
+	to := strconv.AppendUint(append(t.text, `],"number":`...), number, 10)
+	return append(strconv.AppendUint(append(to, `,"position":`...), position, 10), '}')
+}
+
+func appendDelivery(to []byte, d *adapter.Delivery) []byte {
 	to = append(append(to, `{"key":`...), d.Key...)
 	if d.Revoked {
-		return append(to, `,"revoked":true`...)
+		return append(to, `,"revoked":true}`...)
 	}
 	to = strconv.AppendUint(append(to, `,"sequence":`...), d.Finalisation.Sequence, 10)
 	for i := range d.Finalisation.Instances {
@@ -107,15 +128,7 @@ func AppendDelivery(to []byte, d *adapter.Delivery) []byte {
 	if d.Handled {
 		to = append(to, `,"handled":true`...)
 	}
-	return to
-}
-
-// EndDelivery ends what AppendDelivery began.
-func EndDelivery(to []byte, more bool) []byte {
-	if more {
-		return append(to, `,"more":true}`...)
-	}
-	return append(to, '}')
+	return append(to, `,"more":`+noMore+`}`...)
 }
 
 // DecodeBatch decodes the answer to Pull.

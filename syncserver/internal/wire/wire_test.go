@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
 	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
@@ -126,7 +128,7 @@ func TestRequests(t *testing.T) {
 func TestArrivals(t *testing.T) {
 	codec := wire.Codec{Rules: Rules(t, Purchase, enactment.WithSecrets("address")), Sealer: hidden{}}
 	a := Attempt(enactment.Identity{Role: "Buyer", Party: "b"}, "Accept", "1", "price", 5, "address", "hier")
-	arrivals := []wire.Arrival{{Attempt: a, Reply: "there", Token: "5"}, {Attempt: Attempt(Seller, "Stop", "1")}}
+	arrivals := []wire.Arrival{{Attempt: a, Reply: "there", Token: "5", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, {Attempt: Attempt(Seller, "Stop", "1")}}
 	text := codec.AppendArrivals(nil, arrivals)
 	require.NotContains(t, string(text), "hier")
 	got, err := codec.DecodeArrivals(text)
@@ -146,4 +148,39 @@ func TestAnswers(t *testing.T) {
 	var e *wire.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, wire.Busy, e.Reason)
+}
+
+// TestBatches has batches come back as they were, with whatever marks their deliveries have.
+func TestBatches(t *testing.T) {
+	rules := Rules(t, Purchase)
+	rapid.Check(t, func(t *rapid.T) {
+		batch := wire.Batch{Number: rapid.Uint64().Draw(t, "number"), Position: rapid.Uint64().Draw(t, "position")}
+		var text wire.BatchText
+		for n := range rapid.IntRange(0, 5).Draw(t, "deliveries") {
+			id := rapid.String().Draw(t, "id")
+			d := adapter.Delivery{Key: KeyOf(id), Revoked: rapid.Bool().Draw(t, "revoked")}
+			if !d.Revoked {
+				d.Finalisation.Sequence = rapid.Uint64().Draw(t, "sequence")
+				d.Finalisation.Completed, d.Handled = rapid.Bool().Draw(t, "completed"), rapid.Bool().Draw(t, "handled")
+				for range rapid.IntRange(0, 2).Draw(t, "instances") {
+					instance, err := rules.NewInstance(
+						enactment.Identity{Role: "Buyer", Party: rapid.String().Draw(t, "party")}, "RFQ", rapid.String().Draw(t, "attempt"),
+						enactment.Values{"ID": enactment.MustValue(id), "item": enactment.MustValue(rapid.String().Draw(t, "item"))}, nil,
+					)
+					require.NoError(t, err)
+					d.Finalisation.Instances = append(d.Finalisation.Instances, instance)
+				}
+			}
+			text.Add(&d)
+			if d.More = !d.Revoked && rapid.Bool().Draw(t, "more"); d.More {
+				text.More(n)
+			}
+			batch.Deliveries = append(batch.Deliveries, d)
+		}
+		encoded := text.End(batch.Number, batch.Position)
+		require.True(t, json.Valid(encoded), "%s", encoded)
+		back, err := wire.Codec{Rules: rules}.DecodeBatch(encoded)
+		require.NoError(t, err)
+		require.Equal(t, &batch, back)
+	})
 }

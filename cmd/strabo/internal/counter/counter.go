@@ -16,10 +16,10 @@ import (
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
-	"github.com/strabo-engine/strabo/syncserver"
 )
 
 // Options configures a [Counter].
@@ -28,6 +28,8 @@ type Options struct {
 	Decide func(shopper.Bill) shopper.Decision
 	// Currency is the one to buy in.
 	Currency string
+	// Engine opens what the agent and the bridge meet on; in memory if nil.
+	Engine engine.Open
 	// Recorder is told of what happens in the engine, Call of each call to the shop. They may be nil.
 	Recorder func(enactment.Record)
 	Call     func(bridge.Call)
@@ -41,7 +43,7 @@ type Options struct {
 
 // Counter is a place to buy at one shop. It is safe for concurrent use.
 type Counter struct {
-	local   *syncserver.Local
+	engine  *engine.Engine
 	shopper *shopper.Shopper
 	// ctx ends when the counter is closed, and when the fate of a call is unknown, with that as its cause.
 	ctx    context.Context
@@ -66,30 +68,32 @@ func Open(business *ucp.Business, options Options) (*Counter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("counter: %w", err)
 	}
-	var executorOptions []syncserver.Option
-	if options.Recorder != nil {
-		executorOptions = append(executorOptions, syncserver.WithRecorder(options.Recorder))
+	if options.Engine == nil {
+		options.Engine = engine.Local()
 	}
 	c := &Counter{
-		local: syncserver.NewLocal(rules, executorOptions...), errors: make(chan error, 2),
+		errors:   make(chan error, 2),
 		endpoint: business.Endpoint, purchase: options.Purchase, journal: new(bridge.MemoryJournal), last: make(map[enactment.Key]lastCalls),
 	}
 	if c.purchase != nil {
 		c.journal = c.purchase
 	}
+	if c.engine, err = options.Engine(rules, options.Recorder); err != nil {
+		return nil, fmt.Errorf("counter: %w", err)
+	}
 	if err := c.open(rules, business, options); err != nil {
-		c.local.Close()
+		c.engine.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
 func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options Options) (err error) {
-	if c.shopper, err = shopper.New(rules, c.local, options.Decide, adapter.WithLogger(options.Logger)); err != nil {
+	if c.shopper, err = shopper.New(rules, c.engine, options.Decide, adapter.WithLogger(options.Logger)); err != nil {
 		return err
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
-	outbound, err := ucp.NewOutbound(rules, c.local, business, ucp.OutboundOptions{
+	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: bridge.Patience{Deadline: options.Patience},
 		Audit: func(call bridge.Call) {
@@ -139,6 +143,6 @@ func (c *Counter) Close() error {
 	for range cap(c.errors) {
 		err = errors.Join(err, <-c.errors)
 	}
-	c.local.Close()
+	c.engine.Close()
 	return err
 }

@@ -18,8 +18,10 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/demoshop"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
+	"github.com/strabo-engine/strabo/syncserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -128,7 +130,7 @@ func TestManyBuyersOneLantern(t *testing.T) {
 	for name, batch := range map[string]time.Duration{"immediate": 0, "batch": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
-			at := open(t, serve(t, shop, demoshop.ServeOptions{Batch: batch}), counter.Options{Decide: paying("coins")})
+			at := open(t, serve(t, shop, demoshop.ServeOptions{Engine: engine.Local(syncserver.WithBatch(batch, 0))}), counter.Options{Decide: paying("coins")})
 			var mu sync.Mutex
 			count := make(map[string]int)
 			var all sync.WaitGroup

@@ -11,9 +11,9 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
-	"github.com/strabo-engine/strabo/syncserver"
 )
 
 // Server is a shop that remote platforms can buy from: the Business agent and the inbound bridge on an executor of
@@ -23,7 +23,7 @@ type Server struct {
 	URL     string
 	Handler http.Handler
 
-	local  *syncserver.Local
+	engine *engine.Engine
 	http   *http.Server
 	stop   context.CancelFunc
 	errors chan error // one from each of the three that run
@@ -33,12 +33,11 @@ type Server struct {
 type ServeOptions struct {
 	// Address is where to listen; by default a free port of the loopback interface.
 	Address string
-	// Recorder is told of what happens in the shop's engine; see [syncserver.WithRecorder].
+	// Engine opens what the agent and the bridge meet on; in memory if nil. Recorder is told of what happens there.
+	Engine   engine.Open
 	Recorder func(enactment.Record)
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
-	// Batch has attempts finalised in batches of this time; 0: immediately.
-	Batch time.Duration
 }
 
 // How long a connection may take to send the header of a request, and all of it; how long a request may take from its
@@ -66,24 +65,26 @@ func Serve(shop *Shop, options ServeOptions) (*Server, error) {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	executorOptions := []syncserver.Option{syncserver.WithBatch(options.Batch, 0)}
-	if options.Recorder != nil {
-		executorOptions = append(executorOptions, syncserver.WithRecorder(options.Recorder))
+	if options.Engine == nil {
+		options.Engine = engine.Local()
 	}
-	s := &Server{local: syncserver.NewLocal(rules, executorOptions...), errors: make(chan error, 3)}
+	s := &Server{errors: make(chan error, 3)}
+	if s.engine, err = options.Engine(rules, options.Recorder); err != nil {
+		return nil, fmt.Errorf("demo shop: %w", err)
+	}
 	if err := s.open(shop, rules, options); err != nil {
-		s.local.Close()
+		s.engine.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
 func (s *Server) open(shop *Shop, rules *enactment.Rules, options ServeOptions) error {
-	agent, err := shop.Agent(rules, s.local, adapter.WithLogger(options.Logger))
+	agent, err := shop.Agent(rules, s.engine, adapter.WithLogger(options.Logger))
 	if err != nil {
 		return err
 	}
-	inbound, err := ucp.NewInbound(rules, s.local, ucp.InboundOptions{
+	inbound, err := ucp.NewInbound(rules, s.engine, ucp.InboundOptions{
 		Storefront: shop, PaymentHandlers: PaymentHandlers(), Logger: options.Logger,
 		Links: []ucp.Link{{Type: "terms_of_service", URL: "https://lamps.example/terms"}},
 	})
@@ -125,6 +126,6 @@ func (s *Server) Close() error {
 	for range cap(s.errors) {
 		err = errors.Join(err, <-s.errors)
 	}
-	s.local.Close()
+	s.engine.Close()
 	return err
 }

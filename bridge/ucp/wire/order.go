@@ -1,0 +1,97 @@
+package wire
+
+// raiseOrder makes an order of the model of one of an older release.
+func (r Release) raiseOrder(x Exchange, out Object) {
+	r.raiseMetadata(out)
+	delete(object(out, "ucp"), "payment_handlers")
+	if !r.before(April2026) {
+		return
+	}
+	if out["currency"] == nil && x.Currency != "" {
+		out["currency"] = x.Currency
+	}
+	raiseTotals(out, "totals")
+	for _, line := range objects(out, "line_items") {
+		raiseTotals(line, "totals")
+	}
+	fulfillment := orEmpty(object(out, "fulfillment"))
+	out["fulfillment"] = fulfillment
+	for _, event := range objects(fulfillment, "events") {
+		rename(event, "timestamp", "occurred_at") // The public Python server's name for it.
+		if event["line_items"] == nil {
+			event["line_items"] = list() // Which goods it is about is not said.
+		}
+	}
+	for _, expectation := range objects(fulfillment, "expectations") {
+		if destination := object(expectation, "destination"); destination != nil {
+			raiseAddress(destination)
+		}
+	}
+	// Before 2026-04-08 an adjustment has one amount without a sign, and what it is about is said by its type; money that
+	// goes back to the buyer is negative in the model.
+	for _, adjustment := range objects(out, "adjustments") {
+		n, ok := number(adjustment, "amount")
+		if !ok || adjustment["totals"] != nil {
+			continue
+		}
+		delete(adjustment, "amount")
+		if n > 0 && text(adjustment, "type") != "exchange" {
+			n = -n
+		}
+		adjustment["totals"] = list(Object{"type": "total", "amount": amount(n)})
+	}
+}
+
+// lowerOrder is the way back.
+func (r Release) lowerOrder(out Object) {
+	r.lowerMetadata(out, false)
+	delete(object(out, "ucp"), "payment_handlers")
+	if out["fulfillment"] == nil {
+		out["fulfillment"] = Object{}
+	}
+	if r == April2026 {
+		return
+	}
+	lowerTotals(out, "totals")
+	for _, line := range objects(out, "line_items") {
+		lowerTotals(line, "totals")
+		if text(line, "status") == "removed" { // Nothing of it is left to be fulfilled.
+			line["status"] = "fulfilled"
+		}
+		delete(object(line, "quantity"), "original")
+	}
+	for _, adjustment := range objects(out, "adjustments") {
+		for _, total := range objects(adjustment, "totals") {
+			n, ok := number(total, "amount")
+			if ok && text(total, "type") == "total" && adjustment["amount"] == nil {
+				adjustment["amount"] = amount(max(n, -n))
+			}
+		}
+		delete(adjustment, "totals")
+		for _, line := range objects(adjustment, "line_items") {
+			if n, ok := number(line, "quantity"); ok && n < 0 { // Signed since 2026-04-08.
+				line["quantity"] = amount(-n)
+			}
+		}
+	}
+	delete(out, "attribution")
+	delete(out, "label")
+	delete(out, "messages")
+}
+
+// EncodeOrder makes the order of a webhook, which is what [GetOrder] answers with.
+func (r Release) EncodeOrder(model Object) (Object, error) {
+	_, out, err := r.EncodeResponse(Exchange{Operation: GetOrder}, 200, model)
+	return out, err
+}
+
+// DecodeOrder makes an order in the model of the one in a webhook. Where the body wraps the order, as the public servers
+// do ({event_type, checkout_id, order}), the order is taken out of it.
+func (r Release) DecodeOrder(x Exchange, body Object) (Object, error) {
+	if order := object(body, "order"); order != nil && body["line_items"] == nil {
+		body = order
+	}
+	x.Operation = GetOrder
+	_, out, err := r.DecodeResponse(x, 200, body)
+	return out, err
+}

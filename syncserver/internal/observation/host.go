@@ -34,6 +34,9 @@ type Config struct {
 	Lease time.Duration
 	// Timeout bounds one write.
 	Timeout time.Duration
+	// Records is of how many enactments of one identity it is remembered which feed has them; of others it is read when
+	// it is needed.
+	Records int
 	// MaxBytes bounds one answer.
 	MaxBytes int
 	Logger   *slog.Logger

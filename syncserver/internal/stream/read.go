@@ -40,8 +40,10 @@ type getRequest struct {
 	Sequence uint64 `json:"seq,omitempty"`
 	Next     string `json:"next_by_subj,omitempty"`
 	Last     string `json:"last_by_subj,omitempty"`
-	Batch    int    `json:"batch,omitempty"`
-	MaxBytes int    `json:"max_bytes,omitempty"`
+	// LastOf are subjects of each of which the last message is asked for.
+	LastOf   []string `json:"multi_last,omitempty"`
+	Batch    int      `json:"batch,omitempty"`
+	MaxBytes int      `json:"max_bytes,omitempty"`
 }
 
 // Read reads the messages of a subject, wildcards and all, from a sequence on, until there are no more or visit says
@@ -65,6 +67,14 @@ func (r Reader) Read(ctx context.Context, subject string, from uint64, visit fun
 		}
 		from = last + 1
 	}
+}
+
+// MostSubjects is how many subjects [Reader.ReadLast] takes.
+const MostSubjects = 512
+
+// ReadLast reads the last message of each of some subjects, in no order. Of those that have none nothing comes.
+func (r Reader) ReadLast(ctx context.Context, subjects []string, visit func(Message) error) error {
+	return r.batch(ctx, getRequest{LastOf: subjects, MaxBytes: batchBytes}, visit)
 }
 
 // batch asks once and visits what is answered.

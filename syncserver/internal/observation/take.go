@@ -1,0 +1,276 @@
+package observation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
+)
+
+// What an enactment's record says, together with where the session is, tells what the feed has got of it: nothing needs
+// to be remembered of each enactment that was ever delivered.
+//
+// One that the feed has was delivered up to the session's position, and what follows is delivered as the session goes
+// on. Its history may have been delivered beyond the position, when the feed took it: that is in session.ahead until the
+// position is there.
+
+// has tells whether the feed has got an enactment's history, or gets it with the batch that is made.
+func (s *session) has(r record) bool {
+	return r.form.Feed == s.feed && (r.form.Session == s.name || r.form.Batch <= s.begun.number)
+}
+
+// another tells whether an enactment is another feed's, as far as is known.
+func (s *session) another(r record) bool {
+	return r.form.Feed != "" && r.form.Feed != s.feed && !s.group.dead(r.form.Feed)
+}
+
+// taking notes that the feed gets the history with the batch that is being made.
+func (s *session) taking(f *recordForm) {
+	if !s.has(record{form: *f}) {
+		f.Batch, f.Session = s.number+1, s.name
+	}
+}
+
+// interesting tells whether an entry would be delivered to the identity.
+func (s *session) interesting(e *wire.Entry) bool {
+	f := &e.Finalisation
+	return len(f.Instances) > 0 && s.allowed(e.Seats) &&
+		(f.Completed || slices.ContainsFunc(f.Instances, func(i enactment.Instance) bool { return s.group.visible[i.Action] }))
+}
+
+// allowed tells whether the identity sees an enactment in which those seats are taken.
+func (s *session) allowed(seats map[string]string) bool {
+	party, taken := seats[s.group.identity.Role]
+	return !taken || party == s.group.identity.Party
+}
+
+// lost tells whether it may be by this entry that the role became another party's, so that what the identity has seen
+// of the enactment so far was the last of it.
+func (s *session) lost(e *wire.Entry) bool {
+	return e.Finalisation.Sequence > 1 && !s.allowed(e.Seats) &&
+		slices.ContainsFunc(e.Finalisation.Instances, func(i enactment.Instance) bool { return i.Role == s.group.identity.Role })
+}
+
+// concerns tells whether anything is to be done about an entry, if the enactment is the feed's.
+func (s *session) concerns(e *wire.Entry) bool { return s.interesting(e) || s.lost(e) }
+
+// atOnce bounds how many writes of one session are on their way.
+const atOnce = 32
+
+// together does something for so many things, some at a time.
+func together(count int, do func(n int) error) error {
+	failures := make([]error, count)
+	var done sync.WaitGroup
+	tickets := make(chan struct{}, atOnce)
+	for n := range count {
+		tickets <- struct{}{}
+		done.Go(func() {
+			defer func() { <-tickets }()
+			failures[n] = do(n)
+		})
+	}
+	done.Wait()
+	return errors.Join(failures...)
+}
+
+// prepare gets to know, all together, whose the enactments are that the items are of, and takes those that begin and
+// would be delivered.
+func (s *session) prepare(ctx context.Context, b *batch, items []item, fresh map[enactment.Key]bool) error {
+	var unknown, begin []enactment.Key
+	seen := make(map[enactment.Key]bool)
+	for i := range items {
+		e := items[i].entry
+		if seen[e.Key] || !s.concerns(e) {
+			continue
+		}
+		seen[e.Key] = true
+		if _, known := s.group.records.get(e.Key); known {
+			continue
+		}
+		if fresh[e.Key] && items[i].trail != nil {
+			if len(begin) < b.room() {
+				begin = append(begin, e.Key)
+			}
+		} else {
+			unknown = append(unknown, e.Key)
+		}
+	}
+	if len(unknown) > 1 {
+		if err := s.group.readAll(ctx, unknown); err != nil {
+			return err
+		}
+	}
+	if len(begin) < 2 {
+		return nil
+	}
+	return together(len(begin), func(n int) error {
+		_, _, err := s.begin(ctx, begin[n])
+		return err
+	})
+}
+
+// begin makes an enactment the feed's of which there is no record. It is not ours if there was one after all, which is
+// then given and remembered.
+func (s *session) begin(ctx context.Context, key enactment.Key) (r record, ours bool, err error) {
+	form := recordForm{Key: key, Feed: s.feed}
+	s.taking(&form)
+	for backoff := stream.FirstBackoff; ; {
+		r, err = s.group.write(ctx, record{}, form)
+		if !errors.Is(err, stream.ErrConflict) {
+			return r, err == nil, err
+		}
+		if r, err = s.group.read(ctx, key); err != nil || r.revision > 0 {
+			return r, false, err
+		}
+		if backoff, err = stream.Pause(ctx, backoff); err != nil {
+			return record{}, false, err
+		}
+	}
+}
+
+// look delivers an item if it is for the feed.
+func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error {
+	e := i.entry
+	if to, ok := s.ahead[e.Key]; ok {
+		if i.sequence >= to {
+			delete(s.ahead, e.Key)
+		}
+		if i.sequence <= to {
+			return nil // it came with the history
+		}
+	}
+	if !s.concerns(e) {
+		return nil
+	}
+	r, known := s.group.records.get(e.Key)
+	var err error
+	switch {
+	case known:
+	case fresh && i.trail != nil: // it began a little while ago: had it a record, that would be remembered
+		var ours bool
+		if r, ours, err = s.begin(ctx, e.Key); err == nil && ours {
+			s.deliver(b, e, r)
+			return nil
+		}
+	default:
+		r, err = s.group.read(ctx, e.Key)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.has(r) && s.lost(e):
+		b.add(adapter.Delivery{Key: e.Key, Revoked: true})
+		_, err := s.group.change(ctx, e.Key, s.feed, false, func(f *recordForm) { f.Feed = "" })
+		if errors.Is(err, errForeign) {
+			err = nil
+		}
+		return err
+	case s.has(r):
+		s.deliver(b, e, r)
+		return nil
+	case s.another(r) || !s.interesting(e):
+		return nil
+	case fresh && r.revision == 0:
+		if r, ours, err := s.begin(ctx, e.Key); err != nil || ours {
+			s.deliver(b, e, r)
+			return err
+		}
+	}
+	return s.take(ctx, b, e.Key, i.sequence)
+}
+
+// take makes an enactment the feed's, if it may be, and delivers its whole history, which has the message of the
+// sequence.
+func (s *session) take(ctx context.Context, b *batch, key enactment.Key, until uint64) error {
+	history, err := s.history(ctx, key, until)
+	if err != nil {
+		return err
+	}
+	if len(history) == 0 || !s.allowed(history[len(history)-1].entry.Seats) ||
+		!slices.ContainsFunc(history, func(i item) bool { return s.interesting(i.entry) }) {
+		return nil
+	}
+	if until == 0 && history[0].sequence > s.position {
+		return nil // the session will come to it
+	}
+	r, err := s.group.change(ctx, key, s.feed, true, s.taking)
+	if errors.Is(err, errForeign) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, i := range history {
+		s.deliver(b, i.entry, r)
+	}
+	if last := history[len(history)-1].sequence; last > max(s.position, until) {
+		s.ahead[key] = last
+	}
+	return nil
+}
+
+// history reads the log of an enactment, without refusals. A replica that has not got so far as said is asked again.
+func (s *session) history(ctx context.Context, key enactment.Key, until uint64) ([]item, error) {
+	h := s.group.host
+	for {
+		var history []item
+		err := h.log.Read(ctx, h.Subjects.Log(key), 1, func(m stream.Message) (bool, error) {
+			entry, err := h.Codec.DecodeEntry(m.Data)
+			if err != nil {
+				return false, err
+			}
+			if entry.Key == key && len(entry.Finalisation.Instances) > 0 {
+				history = append(history, item{sequence: m.Sequence, entry: entry})
+			}
+			return true, nil
+		})
+		if err != nil || until == 0 || len(history) > 0 && history[len(history)-1].sequence >= until {
+			return history, err
+		}
+		if _, err := stream.Pause(ctx, 10*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// deliver adds what the identity sees of an entry.
+func (s *session) deliver(b *batch, e *wire.Entry, r record) {
+	f := enactment.Finalisation{Sequence: e.Finalisation.Sequence, Completed: e.Finalisation.Completed}
+	for i := range e.Finalisation.Instances {
+		if seen, ok := s.group.host.Codec.Rules.Project(s.group.identity.Role, e.Finalisation.Instances[i]); ok {
+			f.Instances = append(f.Instances, seen)
+		}
+	}
+	if len(f.Instances) == 0 && !f.Completed {
+		return
+	}
+	b.add(adapter.Delivery{Key: e.Key, Finalisation: f, Handled: f.Sequence <= r.form.Stored})
+}
+
+// store keeps positions.
+func (s *session) store(ctx context.Context, positions []wire.Position) (*wire.Stored, error) {
+	lost := make([]bool, len(positions))
+	err := together(len(positions), func(n int) error {
+		p := positions[n]
+		_, err := s.group.change(ctx, p.Key, s.feed, false, func(f *recordForm) { f.Stored = max(f.Stored, p.Sequence) })
+		if errors.Is(err, errForeign) {
+			lost[n] = true
+			return nil
+		}
+		return err
+	})
+	answer := &wire.Stored{}
+	for n := range positions {
+		if lost[n] {
+			answer.Revoked = append(answer.Revoked, n)
+		}
+	}
+	return answer, err
+}

@@ -39,6 +39,14 @@ func (s *session) pull(ctx context.Context, r *wire.FeedRequest, text *wire.Batc
 		most: min(max(r.Most, 1), mostDeliveries), mostBytes: s.group.host.MaxBytes / 2, text: text,
 		last: make(map[enactment.Key]int),
 	}
+	for _, key := range r.Recall {
+		if b.full() {
+			break // it will be asked for again
+		}
+		if err := s.recall(ctx, b, key); err != nil {
+			return nil, err
+		}
+	}
 	for {
 		more, err := s.fill(ctx, b)
 		if err != nil {

@@ -109,10 +109,18 @@ func (s *session) prepare(ctx context.Context, b *batch, items []item, fresh map
 	if len(begin) < 2 {
 		return nil
 	}
-	return together(len(begin), func(n int) error {
-		_, _, err := s.begin(ctx, begin[n])
+	claimed := make([]bool, len(begin))
+	err := together(len(begin), func(n int) error {
+		var err error
+		_, claimed[n], err = s.begin(ctx, begin[n])
 		return err
 	})
+	for n, key := range begin {
+		if claimed[n] {
+			s.claimed[key] = true
+		}
+	}
+	return err
 }
 
 // begin makes an enactment the feed's of which there is no record. It is not ours if there was one after all, which is
@@ -155,7 +163,7 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 	case fresh && i.trail != nil: // it began a little while ago: had it a record, that would be remembered
 		var ours bool
 		if r, ours, err = s.begin(ctx, e.Key); err == nil && ours {
-			s.deliver(b, e, r)
+			s.deliver(b, e, r, true)
 			return nil
 		}
 	default:
@@ -173,14 +181,19 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 		}
 		return err
 	case s.has(r):
-		s.deliver(b, e, r)
+		s.deliver(b, e, r, s.claimed[e.Key])
+		delete(s.claimed, e.Key)
 		return nil
 	case s.another(r) || !s.interesting(e):
 		return nil
 	case fresh && r.revision == 0:
-		if r, ours, err := s.begin(ctx, e.Key); err != nil || ours {
-			s.deliver(b, e, r)
+		r, ours, err := s.begin(ctx, e.Key)
+		if err != nil {
 			return err
+		}
+		if ours {
+			s.deliver(b, e, r, true)
+			return nil
 		}
 	}
 	return s.take(ctx, b, e.Key, i.sequence)
@@ -207,13 +220,45 @@ func (s *session) take(ctx context.Context, b *batch, key enactment.Key, until u
 	if err != nil {
 		return err
 	}
+	s.deliverAll(b, history, r, until)
+	return nil
+}
+
+// recall delivers the history of an enactment again, which the feed has released; or says that it is not the feed's.
+func (s *session) recall(ctx context.Context, b *batch, key enactment.Key) error {
+	r, known := s.group.records.get(key)
+	if !known {
+		var err error
+		if r, err = s.group.read(ctx, key); err != nil {
+			return err
+		}
+	}
+	var history []item
+	if s.has(r) {
+		var err error
+		if history, err = s.history(ctx, key, 0); err != nil {
+			return err
+		}
+	}
+	if len(history) == 0 || !s.allowed(history[len(history)-1].entry.Seats) {
+		b.add(adapter.Delivery{Key: key, Revoked: true})
+		return nil
+	}
+	s.deliverAll(b, history, r, 0)
+	return nil
+}
+
+// deliverAll delivers a history. The session is, or will be in a moment, where until says, if not beyond.
+func (s *session) deliverAll(b *batch, history []item, r record, until uint64) {
+	begins := true
 	for _, i := range history {
-		s.deliver(b, i.entry, r)
+		if s.deliver(b, i.entry, r, begins) {
+			begins = false
+		}
 	}
 	if last := history[len(history)-1].sequence; last > max(s.position, until) {
-		s.ahead[key] = last
+		s.ahead[r.form.Key] = last
 	}
-	return nil
 }
 
 // history reads the log of an enactment, without refusals. A replica that has not got so far as said is asked again.
@@ -240,8 +285,8 @@ func (s *session) history(ctx context.Context, key enactment.Key, until uint64) 
 	}
 }
 
-// deliver adds what the identity sees of an entry.
-func (s *session) deliver(b *batch, e *wire.Entry, r record) {
+// deliver adds what the identity sees of an entry; false if it sees nothing.
+func (s *session) deliver(b *batch, e *wire.Entry, r record, begins bool) bool {
 	f := enactment.Finalisation{Sequence: e.Finalisation.Sequence, Completed: e.Finalisation.Completed}
 	for i := range e.Finalisation.Instances {
 		if seen, ok := s.group.host.Codec.Rules.Project(s.group.identity.Role, e.Finalisation.Instances[i]); ok {
@@ -249,9 +294,10 @@ func (s *session) deliver(b *batch, e *wire.Entry, r record) {
 		}
 	}
 	if len(f.Instances) == 0 && !f.Completed {
-		return
+		return false
 	}
-	b.add(adapter.Delivery{Key: e.Key, Finalisation: f, Handled: f.Sequence <= r.form.Stored})
+	b.add(adapter.Delivery{Key: e.Key, Finalisation: f, Begins: begins, Handled: f.Sequence <= r.form.Stored})
+	return true
 }
 
 // store keeps positions.

@@ -106,6 +106,7 @@ func (s *Server) WriteMetrics(w io.Writer) error {
 		{"strabo_in_flight", "gauge", "Attempts on their way.", uint64(len(s.places))},
 		{"strabo_feeds", "gauge", "Feeds served.", uint64(s.host.Sessions())},
 		{"strabo_cached_enactments", "gauge", "Enactments kept in memory.", uint64(s.journal.Cached())},
+		{"strabo_remembered_positions", "gauge", "Enactments of which it is known without asking which agent has them.", uint64(s.host.Remembered())},
 	} {
 		out("# HELP %s %s", c.name, c.help)
 		out("# TYPE %s %s", c.name, c.kind)

@@ -116,6 +116,17 @@ func (h *Host) Sessions() int {
 	return count
 }
 
+// Remembered is of how many enactments it is remembered which feed has them, for all identities together.
+func (h *Host) Remembered() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count := 0
+	for _, g := range h.groups {
+		count += g.records.len()
+	}
+	return count
+}
+
 // somebodyLeft has the groups of an identity look who lives.
 func (h *Host) somebodyLeft(msg *nats.Msg) {
 	id, err := h.Subjects.IdentityOf(string(msg.Data))

@@ -82,7 +82,9 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 	h := s.group.host
 	for !b.full() {
 		items, covered, more := h.tail.after(s.position, mostItems)
-		if !covered {
+		if covered {
+			s.unread = nil
+		} else if items = s.unread; len(items) == 0 {
 			var err error
 			if items, err = h.tail.read(ctx, h.log, h.Subjects.Logs(), s.position, mostItems); err != nil {
 				return nil, err
@@ -109,6 +111,9 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 				return nil, err
 			}
 			s.position = items[i].sequence
+			if !covered {
+				s.unread = items[i+1:]
+			}
 		}
 	}
 	return nil, nil

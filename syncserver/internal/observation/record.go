@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/strabo-engine/strabo/enactment"
@@ -97,19 +98,30 @@ func (g *group) read(ctx context.Context, key enactment.Key) (record, error) {
 	return r, nil
 }
 
-// readAll reads who has each of some enactments. It may leave some out.
-func (g *group) readAll(ctx context.Context, keys []enactment.Key) error {
-	subjects := make([]string, 0, len(keys))
-	for _, key := range keys[:min(len(keys), stream.MostSubjects)] {
-		subjects = append(subjects, g.host.Subjects.Position(g.identity, key))
-	}
-	return g.host.positions.ReadLast(ctx, subjects, func(m stream.Message) error {
-		r, err := recordOf(m)
-		if err == nil {
-			g.records.learn(r)
+// readAll reads who has each of some enactments. That one is nobody's may be wrong, and turns out when it is taken.
+func (g *group) readAll(ctx context.Context, keys []enactment.Key) (map[enactment.Key]record, error) {
+	found := make(map[enactment.Key]record, len(keys))
+	for some := range slices.Chunk(keys, stream.MostSubjects) {
+		subjects := make([]string, 0, len(some))
+		for _, key := range some {
+			found[key] = record{form: recordForm{Key: key}}
+			subjects = append(subjects, g.host.Subjects.Position(g.identity, key))
 		}
-		return err
-	})
+		err := g.host.positions.ReadLast(ctx, subjects, func(m stream.Message) error {
+			r, err := recordOf(m)
+			if err == nil {
+				found[r.form.Key] = r
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range found {
+		g.records.learn(r)
+	}
+	return found, nil
 }
 
 func recordOf(m stream.Message) (record, error) {

@@ -24,12 +24,16 @@ type session struct {
 	// position is how far the log was looked at; number is that of the last batch, and sent what it said.
 	position uint64
 	number   uint64
+	// unread is what was read of the log, behind the tail, and not yet looked at.
+	unread   []item
 	sent     *answer
 	answered time.Time // when there was last something to deliver
 	// ahead has up to where in the stream an enactment was delivered, where that is beyond the position.
 	ahead map[enactment.Key]uint64
 	// claimed are enactments that were made the feed's and of which nothing was delivered yet.
 	claimed map[enactment.Key]bool
+	// fetched are enactments that were made the feed's together with others, and are delivered when the session is there.
+	fetched map[enactment.Key]fetched
 	// begun is where the session started: what the feed had before was delivered up to there.
 	begun struct{ position, number uint64 }
 	// swept is how far the records were looked through.
@@ -47,7 +51,7 @@ func newSession(g *group, feed string, holder *lease.Holder, position, number ui
 	s := &session{
 		group: g, feed: feed, holder: holder, ended: make(chan struct{}), wake: make(chan struct{}, 1),
 		name: nuid.Next(), position: position, number: number, ahead: make(map[enactment.Key]uint64),
-		claimed: make(map[enactment.Key]bool),
+		claimed: make(map[enactment.Key]bool), fetched: make(map[enactment.Key]fetched),
 	}
 	s.begun.position, s.begun.number = position, number
 	s.orders.sweep = true

@@ -79,45 +79,77 @@ func together(count int, do func(n int) error) error {
 	return errors.Join(failures...)
 }
 
-// prepare gets to know, all together, whose the enactments are that the items are of, and takes those that begin and
-// would be delivered.
+// prepare gets to know, all together, whose the enactments are that the items are of, and takes as many as there is room
+// for of those that are nobody's and would be delivered: what begins, and the history of what does not.
 func (s *session) prepare(ctx context.Context, b *batch, items []item, fresh map[enactment.Key]bool) error {
-	var unknown, begin []enactment.Key
-	seen := make(map[enactment.Key]bool)
+	var begin, rest, whole []enactment.Key
+	until := make(map[enactment.Key]uint64)
 	for i := range items {
 		e := items[i].entry
-		if seen[e.Key] || !s.concerns(e) {
+		if _, seen := until[e.Key]; seen || i >= b.room() && !fresh[e.Key] || !s.concerns(e) || s.ahead[e.Key] >= items[i].sequence {
 			continue
 		}
-		seen[e.Key] = true
-		if _, known := s.group.records.get(e.Key); known {
-			continue
-		}
-		if fresh[e.Key] && items[i].trail != nil {
-			if len(begin) < b.room() {
-				begin = append(begin, e.Key)
-			}
-		} else {
-			unknown = append(unknown, e.Key)
+		until[e.Key] = items[i].sequence
+		switch r, known := s.group.records.get(e.Key); {
+		case known && r.revision > 0 && (s.has(r) || s.another(r)):
+		case known && fresh[e.Key] && r.revision == 0, !known && fresh[e.Key] && items[i].trail != nil:
+			begin = append(begin, e.Key)
+		case known:
+			whole = append(whole, e.Key)
+		default:
+			rest = append(rest, e.Key)
 		}
 	}
-	if len(unknown) > 1 {
-		if err := s.group.readAll(ctx, unknown); err != nil {
+	if len(rest) > 1 {
+		found, err := s.group.readAll(ctx, rest)
+		if err != nil {
 			return err
 		}
+		for _, key := range rest {
+			switch r := found[key]; {
+			case r.revision > 0 && (s.has(r) || s.another(r)):
+			case r.revision == 0 && fresh[key]:
+				begin = append(begin, key)
+			default:
+				whole = append(whole, key)
+			}
+		}
 	}
-	if len(begin) < 2 {
+	begin, whole = begin[:min(len(begin), b.room())], whole[:min(len(whole), b.room())]
+	return errors.Join(s.beginAll(ctx, begin), s.fetchAll(ctx, whole, until))
+}
+
+func (s *session) beginAll(ctx context.Context, keys []enactment.Key) error {
+	if len(keys) < 2 {
 		return nil
 	}
-	claimed := make([]bool, len(begin))
-	err := together(len(begin), func(n int) error {
+	claimed := make([]bool, len(keys))
+	err := together(len(keys), func(n int) error {
 		var err error
-		_, claimed[n], err = s.begin(ctx, begin[n])
+		_, claimed[n], err = s.begin(ctx, keys[n])
 		return err
 	})
-	for n, key := range begin {
+	for n, key := range keys {
 		if claimed[n] {
 			s.claimed[key] = true
+		}
+	}
+	return err
+}
+
+func (s *session) fetchAll(ctx context.Context, keys []enactment.Key, until map[enactment.Key]uint64) error {
+	if len(keys) < 2 {
+		return nil
+	}
+	got := make([]fetched, len(keys))
+	err := together(len(keys), func(n int) error {
+		var err error
+		got[n], err = s.fetch(ctx, keys[n], until[keys[n]])
+		return err
+	})
+	for n, key := range keys {
+		if len(got[n].history) > 0 {
+			s.fetched[key] = got[n]
 		}
 	}
 	return err
@@ -154,6 +186,11 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 		}
 	}
 	if !s.concerns(e) {
+		return nil
+	}
+	if got, ok := s.fetched[e.Key]; ok {
+		delete(s.fetched, e.Key)
+		s.deliverAll(b, got.history, got.record, i.sequence)
 		return nil
 	}
 	r, known := s.group.records.get(e.Key)
@@ -199,29 +236,41 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 	return s.take(ctx, b, e.Key, i.sequence)
 }
 
+// fetched is an enactment that has become the feed's, and what is to be delivered of it.
+type fetched struct {
+	history []item
+	record  record
+}
+
 // take makes an enactment the feed's, if it may be, and delivers its whole history, which has the message of the
 // sequence.
 func (s *session) take(ctx context.Context, b *batch, key enactment.Key, until uint64) error {
+	got, err := s.fetch(ctx, key, until)
+	if err == nil && len(got.history) > 0 {
+		s.deliverAll(b, got.history, got.record, until)
+	}
+	return err
+}
+
+// fetch is the part of take that may be done for several enactments at once. There is no history if the enactment is not
+// the feed's or has nothing for it.
+func (s *session) fetch(ctx context.Context, key enactment.Key, until uint64) (fetched, error) {
 	history, err := s.history(ctx, key, until)
 	if err != nil {
-		return err
+		return fetched{}, err
 	}
 	if len(history) == 0 || !s.allowed(history[len(history)-1].entry.Seats) ||
 		!slices.ContainsFunc(history, func(i item) bool { return s.interesting(i.entry) }) {
-		return nil
+		return fetched{}, nil
 	}
 	if until == 0 && history[0].sequence > s.position {
-		return nil // the session will come to it
+		return fetched{}, nil // the session will come to it
 	}
 	r, err := s.group.change(ctx, key, s.feed, true, s.taking)
 	if errors.Is(err, errForeign) {
-		return nil
+		return fetched{}, nil
 	}
-	if err != nil {
-		return err
-	}
-	s.deliverAll(b, history, r, until)
-	return nil
+	return fetched{history, r}, err
 }
 
 // recall delivers the history of an enactment again, which the feed has released; or says that it is not the feed's.

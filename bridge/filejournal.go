@@ -62,7 +62,7 @@ func OpenFileJournal(name string) (*FileJournal, error) {
 		return nil, fmt.Errorf("bridge: open journal: %w", err)
 	}
 	j := &FileJournal{file: file}
-	if err := filelock.Take(file); err != nil {
+	if err := filelock.Try(file); err != nil {
 		if errors.Is(err, filelock.ErrHeld) {
 			err = ErrJournalInUse
 		}
@@ -71,8 +71,8 @@ func OpenFileJournal(name string) (*FileJournal, error) {
 	if err := j.read(name); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	if err := syncFolder(filepath.Dir(name)); err != nil {
-		return nil, errors.Join(err, file.Close())
+	if err := filelock.SyncFolder(filepath.Dir(name)); err != nil {
+		return nil, errors.Join(fmt.Errorf("bridge: open journal: %w", err), file.Close())
 	}
 	return j, nil
 }

@@ -32,8 +32,9 @@ func NewAnswers() *Answers { return &Answers{given: make(map[attemptName]answer)
 // Digest identifies the content of an attempt: action, values and parties, whatever their spelling and order. Copies of
 // an attempt have the same digest.
 func (a Attempt) Digest() [sha256.Size]byte {
-	text := appendString(nil, a.Action)
-	names := make([]string, 0, len(a.Values))
+	var buffer [512]byte
+	var few [16]string
+	text, names := appendString(buffer[:0], a.Action), few[:0]
 	for name := range a.Values {
 		names = append(names, name)
 	}

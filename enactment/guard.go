@@ -1,6 +1,9 @@
 package enactment
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // Guard says what the language cannot: a named, pure predicate that an attempt must pass besides being enabled
 // (semantics section 5). Guards are few and small, and documented with the protocol. A changed predicate needs a changed
@@ -28,6 +31,18 @@ func (v View) Instances() iter.Seq[Instance] {
 	return func(yield func(Instance) bool) {
 		for i := range v.state.instances {
 			if seen, ok := v.state.rules.Project(v.role, v.state.instances[i]); ok && !yield(seen) {
+				return
+			}
+		}
+	}
+}
+
+// Newest lists the same from the newest to the oldest, for guards that ask what the enactment has come to: so they need
+// not look at all that has happened.
+func (v View) Newest() iter.Seq[Instance] {
+	return func(yield func(Instance) bool) {
+		for _, instance := range slices.Backward(v.state.instances) {
+			if seen, ok := v.state.rules.Project(v.role, instance); ok && !yield(seen) {
 				return
 			}
 		}

@@ -29,6 +29,7 @@ type Rules struct {
 	seed    maphash.Seed // of the indexes in states
 	goal    goal
 	secrets map[string]bool
+	samples map[string][]Value
 	parties map[string][]string
 }
 
@@ -119,16 +120,23 @@ func WithParties(role string, parties ...string) Option {
 	return func(c *compiler) { c.parties[role] = append(c.parties[role], parties...) }
 }
 
+// WithSamples gives values to use for an attribute where values are made up, in simulations say, for those that have to
+// have some form. They decide nothing.
+func WithSamples(attribute string, values ...Value) Option {
+	return func(c *compiler) { c.samples[attribute] = append(c.samples[attribute], values...) }
+}
+
 type compiler struct {
 	guards  []Guard
 	secrets []string
+	samples map[string][]Value
 	parties map[string][]string
 }
 
 // Compile makes rules of a protocol. It fails when an option names what the protocol does not have. The protocol should
 // come without errors from langshaw.Parse: of a faulty one only the faultless part is there.
 func Compile(p *langshaw.Protocol, options ...Option) (*Rules, error) {
-	c := compiler{parties: make(map[string][]string)}
+	c := compiler{samples: make(map[string][]Value), parties: make(map[string][]string)}
 	for _, option := range options {
 		option(&c)
 	}
@@ -140,6 +148,7 @@ func Compile(p *langshaw.Protocol, options ...Option) (*Rules, error) {
 		byName:   make(map[string]*actionRule),
 		byRole:   make(map[string][]*actionRule),
 		secrets:  make(map[string]bool),
+		samples:  c.samples,
 		parties:  make(map[string][]string),
 		flat:     true,
 		seed:     maphash.MakeSeed(),
@@ -295,6 +304,11 @@ func (r *Rules) configure(c compiler) error {
 		}
 		r.secrets[name] = true
 	}
+	for name := range c.samples {
+		if a, ok := r.protocol.Attribute(name); !ok || a.IsAction() {
+			return fmt.Errorf("enactment: there are samples of %q, which is no attribute of %s", name, r.protocol.Name())
+		}
+	}
 	for role, parties := range c.parties {
 		if !r.protocol.HasRole(role) {
 			return fmt.Errorf("enactment: parties are configured for %q, which is no role of %s", role, r.protocol.Name())
@@ -320,11 +334,27 @@ func (r *Rules) configure(c compiler) error {
 func (r *Rules) Protocol() *langshaw.Protocol { return r.protocol }
 
 // Hash identifies protocol, guards and secrets: the SHA-256, in hexadecimal, of their canonical form. Comments and the
-// order of entries do not change it; neither do the parties, which are configuration.
+// order of entries do not change it; neither do the samples and the parties, which are configuration.
 func (r *Rules) Hash() string { return r.hash }
 
 // Secret tells whether the attribute's values are kept out of records.
 func (r *Rules) Secret(attribute string) bool { return r.secrets[attribute] }
+
+// Guards lists the guards in the order of the actions and, for each action, in that in which they are asked.
+func (r *Rules) Guards() iter.Seq[Guard] {
+	return func(yield func(Guard) bool) {
+		for _, rule := range r.actions {
+			for _, guard := range rule.guards {
+				if !yield(guard) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Samples lists the values to use for an attribute where values are made up; none where any will do.
+func (r *Rules) Samples(attribute string) []Value { return slices.Clone(r.samples[attribute]) }
 
 // Party gives the one party that is configured for the role; false when there are none or several.
 func (r *Rules) Party(role string) (string, bool) {

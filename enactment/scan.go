@@ -304,7 +304,9 @@ func (s *scanner) digits() int {
 // appendString appends the string in quotes with the fewest escapes.
 func appendString(to []byte, text string) []byte {
 	to = append(to, '"')
-	for _, r := range text {
+	plain := unescaped(text)
+	to = append(to, text[:plain]...)
+	for _, r := range text[plain:] {
 		switch {
 		case r == '"' || r == '\\':
 			to = append(to, '\\', byte(r))

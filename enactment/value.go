@@ -21,6 +21,10 @@ type Value struct {
 // [Malformed] for anything that is not JSON, and for duplicate members, lone surrogates, text that is not UTF-8, and
 // nesting deeper than 1,000.
 func ParseValue(text []byte) (Value, error) {
+	if canonical(text) {
+		same := string(text)
+		return Value{text: same, canonical: same}, nil
+	}
 	s := scanner{input: text}
 	s.space()
 	canonical, err := s.value(0, nil)
@@ -38,6 +42,33 @@ func ParseValue(text []byte) (Value, error) {
 		v.canonical = v.text
 	}
 	return v, nil
+}
+
+// canonical tells of the commonest values that they are their own canonical form: strings of printable ASCII without
+// escapes, and integers of few digits.
+func canonical(text []byte) bool {
+	if len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"' {
+		return unescaped(text[1:len(text)-1]) == len(text)-2
+	}
+	if len(text) == 0 || len(text) >= plainZeros || text[0] == '0' && len(text) > 1 {
+		return false
+	}
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// unescaped is how many bytes at the beginning are characters of ASCII that stand for themselves in a string.
+func unescaped[T string | []byte](text T) int {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // ValueOf makes a value of anything that encoding/json can encode. A Value and a json.RawMessage are taken as they

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -253,4 +254,16 @@ func TestParseValuesReadsAnObject(t *testing.T) {
 		_, err := enactment.ParseValues([]byte(text))
 		require.ErrorIs(t, err, enactment.Malformed, text)
 	}
+}
+
+// TestCommonValuesAreReadLikeAnyOther has values that are read in a short way be read the long way too, which white space
+// leads to.
+func TestCommonValuesAreReadLikeAnyOther(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`"[\x00-\xff]{0,6}"|"[ -~]{0,6}"|"|-?[0-9]{0,22}|-?[1-9]0{0,22}`).Draw(t, "text")
+		short, err := enactment.ParseValue([]byte(text))
+		long, longErr := enactment.ParseValue([]byte(" " + text))
+		require.Equal(t, longErr == nil, err == nil, "%v %v", err, longErr)
+		require.Equal(t, long, short)
+	})
 }

@@ -160,17 +160,34 @@ func TestNobodyIsAnybodyElse(t *testing.T) {
 				"$JS.API.STREAM.NAMES",
 				"$JS.API.STREAM.MSG.GET.STRABO_purchase_LOG",
 				"$JS.API.DIRECT.GET.STRABO_purchase_LOG",
+				"$JS.API.DIRECT.GET.STRABO_purchase_LOG.strabo.purchase.log.=7B=22ID=22=3A=221=22=7D",
 				"$JS.API.CONSUMER.CREATE.STRABO_purchase_LOG",
+				"$JS.API.CONSUMER.CREATE.STRABO_purchase_LOG.mine.strabo.purchase.log.*",
+				"$JS.API.CONSUMER.DURABLE.CREATE.STRABO_purchase_LOG.mine",
+				"$JS.API.CONSUMER.MSG.NEXT.STRABO_purchase_LOG.mine",
+				"$JS.API.CONSUMER.NAMES.STRABO_purchase_LOG",
+				"$JS.API.CONSUMER.MSG.NEXT.STRABO_purchase_ARRIVALS.mine",
+				"$JS.API.STREAM.SNAPSHOT.STRABO_purchase_LOG",
+				"$JS.API.STREAM.MSG.DELETE.STRABO_purchase_LOG",
+				"$JS.API.STREAM.UPDATE.STRABO_purchase_LOG",
+				"$JS.API.STREAM.CREATE.mine",
+				"$JS.STRABO.API.STREAM.INFO.STRABO_purchase_LOG",
+				"$SYS.REQ.ACCOUNT.STRABO.INFO", "$SYS.REQ.SERVER.PING",
 				"$JS.API.STREAM.PURGE.STRABO_purchase_LOG",
 				"$JS.API.STREAM.DELETE.STRABO_purchase_LOG",
 				"$JS.ACK.STRABO_purchase_LOG.x.1.1.1.1.1",
 				"$SRV.PING", "$SRV.INFO.strabo-purchase",
 			}
-			for _, subject := range subjects {
-				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-				_, err := thief.RequestWithContext(ctx, subject, []byte(`{"seq":1}`))
-				require.Error(t, err, subject)
-				cancel()
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			var asking sync.WaitGroup
+			answers := make([]error, len(subjects))
+			for i, subject := range subjects {
+				asking.Go(func() { _, answers[i] = thief.RequestWithContext(ctx, subject, []byte(`{"seq":1}`)) })
+			}
+			asking.Wait()
+			for i, subject := range subjects {
+				require.Error(t, answers[i], subject)
 			}
 
 			// Nor does it hear what others say: whatever it may subscribe to, an attempt of another comes to nobody.
@@ -196,9 +213,13 @@ func TestNobodyIsAnybodyElse(t *testing.T) {
 			require.NoError(t, err)
 			for _, reply := range []string{
 				"strabo.purchase.log.=7B=22ID=22=3A=221=22=7D", "strabo.purchase.attempt.Buyer.b1", "strabo.purchase.lease.x",
-				"$JS.API.STREAM.PURGE.STRABO_purchase_LOG",
+				"strabo.purchase.observe.Buyer.b1", "strabo.purchase.arrival.0", "strabo.purchase.position.Buyer.b1.x",
+				"$JS.API.STREAM.PURGE.STRABO_purchase_LOG", "$JS.ACK.STRABO_purchase_LOG.x.1.1.1.1.1", "_INBOX.b1.x", "_R_.x",
 			} {
 				require.NoError(t, thief.PublishRequest("strabo.purchase.attempt.Seller.s1", reply, text))
+				for _, asked := range []string{"strabo.purchase.observe.Seller.s1", "strabo.purchase.observe.Seller.s1.any"} {
+					require.NoError(t, thief.PublishRequest(asked, reply, []byte(`{"hash":"`+rules.Hash()+`","feed":"f"}`)))
+				}
 			}
 			require.NoError(t, thief.Flush())
 			stopped := Accepted(t, k.client(t, rules, s1), rfq)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
@@ -111,7 +112,12 @@ func Restore(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, confi
 	if err := journal.Open(ctx, js, layout); err != nil {
 		return 0, err
 	}
-	w := restorer{conn: conn, subjects: subjects, codec: codec, config: config}
+	requests, err := request.Over(conn)
+	if err != nil {
+		return 0, err
+	}
+	defer requests.End()
+	w := restorer{conn: requests, subjects: subjects, codec: codec, config: config}
 	for {
 		var line backupLine
 		if err := decoder.Decode(&line); errors.Is(err, io.EOF) {
@@ -128,7 +134,7 @@ func Restore(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, confi
 
 // restorer writes the messages of a backup.
 type restorer struct {
-	conn     *nats.Conn
+	conn     *request.Conn
 	subjects wire.Subjects
 	codec    wire.Codec
 	config   ServerConfig

@@ -14,6 +14,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
@@ -63,8 +64,8 @@ var ErrProtocol = errors.New("syncserver: the server has another protocol")
 type Client struct {
 	rules    *enactment.Rules
 	config   ClientConfig
-	conn     *nats.Conn
-	server   *Server // in the same process; nil if it is asked over the connection
+	server   *Server       // in the same process; nil if it is asked over a connection
+	attempts *request.Conn // that attempts are asked over; nil where there is a server
 	feeds    feedService
 	subjects wire.Subjects
 	codec    wire.Codec
@@ -87,24 +88,34 @@ func NewClient(conn *nats.Conn, rules *enactment.Rules, config ClientConfig) (*C
 	if err != nil {
 		return nil, err
 	}
+	c := newClient(rules, subjects, config)
+	if c.attempts, err = request.Over(conn); err != nil {
+		return nil, fmt.Errorf("syncserver: %w", err)
+	}
+	feeds, err := request.Over(conn)
+	if err != nil {
+		c.attempts.End()
+		return nil, fmt.Errorf("syncserver: %w", err)
+	}
+	c.feeds = feedsThere{feeds, subjects, c.codec, config.Try}
+	return c, nil
+}
+
+func newClient(rules *enactment.Rules, subjects wire.Subjects, config ClientConfig) *Client {
 	c := &Client{
-		rules: rules, config: config, conn: conn, subjects: subjects, codec: wire.Codec{Rules: rules},
+		rules: rules, config: config, subjects: subjects, codec: wire.Codec{Rules: rules},
 		log: config.Logger.With("system", config.System), places: make(chan struct{}, config.MaxInFlight),
 		tracer: tracing.New(config.Tracer, rules),
 	}
-	c.feeds = feedsThere{c}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	return c, nil
+	return c
 }
 
 // Client makes an executor for agents in the server's own process: what they ask does not go through NATS. Such agents
 // may be anybody.
 func (s *Server) Client(config ClientConfig) *Client {
 	config.System = s.config.System
-	c, err := NewClient(s.conn, s.rules, config)
-	if err != nil {
-		panic(err) // the server has the same system
-	}
+	c := newClient(s.rules, s.subjects, config.withDefaults(s.rules))
 	c.server, c.feeds = s, feedsHere{s}
 	return c
 }
@@ -113,61 +124,111 @@ func (s *Server) Client(config ClientConfig) *Client {
 // It returns when no goroutine of the executor is left.
 func (c *Client) Close() {
 	c.cancel(adapter.ErrClosed)
+	if c.attempts != nil {
+		c.attempts.End()
+	}
 	c.done.Wait()
+	c.feeds.end()
 }
 
 // Attempt submits an attempt, again and again with the same id if answers are lost, until it is decided. It blocks while
 // too many are on their way. The error is that of the context, [adapter.ErrClosed], or [ErrProtocol].
 func (c *Client) Attempt(ctx context.Context, attempt enactment.Attempt) (outcome enactment.Outcome, err error) {
-	ctx, stop := c.bound(ctx)
-	defer stop()
 	ctx, span := c.tracer.Start(ctx, "strabo.attempt", trace.SpanKindClient, attempt.Action)
 	defer func() { span.Decided(&outcome, err) }()
-	select {
-	case c.places <- struct{}{}:
-		defer func() { <-c.places }()
-	case <-ctx.Done():
-		return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, context.Cause(ctx))
+	if err := c.enter(ctx); err != nil {
+		return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, err)
 	}
+	defer func() { <-c.places }()
 	if c.server != nil {
 		return c.until(ctx, &attempt, func() (enactment.Outcome, error) { return c.server.attemptHere(ctx, attempt) })
 	}
-	data := wire.AppendRequest(make([]byte, 0, 256), c.rules.Hash(), &attempt)
-	if limit := c.conn.MaxPayload(); limit > 0 && int64(len(data)) > limit {
+	msg := nats.Msg{
+		Subject: c.subjects.Attempt(attempt.Identity), Data: wire.AppendRequest(make([]byte, 0, 256), c.rules.Hash(), &attempt),
+	}
+	limit := c.attempts.MaxPayload()
+	if limit > 0 && int64(len(msg.Data)) > limit {
 		return refused(&enactment.Rejection{
 			Code: enactment.Malformed, Detail: fmt.Sprintf("the attempt has more than the %d bytes of a message", limit),
 		}), nil
 	}
-	subject := c.subjects.Attempt(attempt.Identity)
-	return c.until(ctx, &attempt, func() (enactment.Outcome, error) { return c.try(ctx, subject, data) })
+	msg.Header = tracing.Header(ctx, len(msg.Data), limit)
+	return c.until(ctx, &attempt, func() (enactment.Outcome, error) {
+		reply, err := c.attempts.Call(ctx, &msg, c.config.Try)
+		if err != nil {
+			return enactment.Outcome{}, err
+		}
+		return c.codec.DecodeAnswer(reply.Data)
+	})
+}
+
+// enter waits for a place among the attempts on their way.
+func (c *Client) enter(ctx context.Context) error {
+	if err := c.over(ctx); err != nil {
+		return err
+	}
+	select {
+	case c.places <- struct{}{}:
+	default:
+		select {
+		case c.places <- struct{}{}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.ctx.Done():
+			return adapter.ErrClosed
+		}
+	}
+	return nil
+}
+
+// over tells why there is no point in going on: the context has ended, or the client.
+func (c *Client) over(ctx context.Context) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case c.ctx.Err() != nil:
+		return adapter.ErrClosed
+	}
+	return nil
 }
 
 // until tries again and again until there is an answer, or no hope of one.
 func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func() (enactment.Outcome, error)) (enactment.Outcome, error) {
-	for wait := c.config.FirstWait; ; wait = min(2*wait, c.config.LongestWait) {
-		if ctx.Err() != nil {
-			return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, context.Cause(ctx))
+	var last error // what went wrong with the last try that had its time
+	failed := func(err error) (enactment.Outcome, error) {
+		if last != nil {
+			err = fmt.Errorf("%w; the last try: %w", err, last)
 		}
+		return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, err)
+	}
+	for wait := c.config.FirstWait; ; wait = min(2*wait, c.config.LongestWait) {
 		outcome, err := try()
 		if err == nil {
 			return outcome, nil
 		}
+		ending := c.over(ctx)
+		if last == nil || ending == nil {
+			last = err
+		}
+		if ending != nil {
+			return failed(ending)
+		}
 		if err := c.hopeless(err); err != nil {
-			return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, err)
+			last = nil // it says so itself
+			return failed(err)
 		}
 		c.log.DebugContext(ctx, "attempt not answered, trying again", "action", attempt.Action, "attempt", attempt.ID, "error", err)
-		if rest(ctx, wait) != nil {
-			return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, context.Cause(ctx))
+		if err := c.rest(ctx, wait); err != nil {
+			return failed(err)
 		}
 	}
 }
 
-func (c *Client) try(ctx context.Context, subject string, data []byte) (enactment.Outcome, error) {
-	reply, err := c.request(ctx, subject, data, c.config.Try)
-	if err != nil {
-		return enactment.Outcome{}, err
-	}
-	return c.codec.DecodeAnswer(reply)
+// rest waits about as long as said, not longer than ctx and the client live.
+func (c *Client) rest(ctx context.Context, wait time.Duration) error {
+	ctx, stop := c.bound(ctx)
+	defer stop()
+	return rest(ctx, wait)
 }
 
 // bound makes a context that also ends with the client.
@@ -180,21 +241,9 @@ func (c *Client) bound(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-func (c *Client) request(ctx context.Context, subject string, data []byte, limit time.Duration) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	msg, err := c.conn.RequestMsgWithContext(ctx, &nats.Msg{
-		Subject: subject, Header: tracing.Header(ctx, len(data), c.conn.MaxPayload()), Data: data,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return msg.Data, nil
-}
-
 // hopeless gives an error if trying again makes no sense, else nil.
 func (c *Client) hopeless(err error) error {
-	if errors.Is(err, nats.ErrConnectionClosed) {
+	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, request.ErrClosed) {
 		return fmt.Errorf("%w: %w", adapter.ErrClosed, err)
 	}
 	told, ok := errors.AsType[*wire.Error](err)

@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
+	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -18,27 +22,41 @@ type feedService interface {
 	pull(ctx context.Context, id enactment.Identity, server string, r *wire.FeedRequest) (*wire.Batch, error)
 	// tell is for all other operations. The server must have answered after as long as limit says.
 	tell(ctx context.Context, id enactment.Identity, server string, r *wire.FeedRequest, limit time.Duration) (*wire.Stored, error)
+	// end is called when no feed is left.
+	end()
 }
 
 // feedsThere asks over NATS.
-type feedsThere struct{ client *Client }
+type feedsThere struct {
+	conn     *request.Conn
+	subjects wire.Subjects
+	codec    wire.Codec
+	try      time.Duration // how long one request may take
+}
 
-// ask makes a request and decodes the answer.
-func (t feedsThere) ask(ctx context.Context, subject string, r *wire.FeedRequest, limit time.Duration, answer any) error {
+func (t feedsThere) end() { t.conn.End() }
+
+// ask makes a request, in the trace of the context, and gives the answer.
+func (t feedsThere) ask(ctx context.Context, subject string, r *wire.FeedRequest, limit time.Duration) ([]byte, error) {
 	data, err := json.Marshal(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	reply, err := t.client.request(ctx, subject, data, limit)
+	msg := nats.Msg{Subject: subject, Header: tracing.Header(ctx, len(data), t.conn.MaxPayload()), Data: data}
+	reply, err := t.conn.Call(ctx, &msg, limit)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return json.Unmarshal(reply, answer)
+	return reply.Data, nil
 }
 
 func (t feedsThere) join(ctx context.Context, id enactment.Identity, r *wire.FeedRequest) (*wire.Joined, error) {
+	answer, err := t.ask(ctx, t.subjects.Join(id), r, t.try)
+	if err != nil {
+		return nil, err
+	}
 	var joined wire.Joined
-	if err := t.ask(ctx, t.client.subjects.Join(id), r, t.client.config.Try, &joined); err != nil {
+	if err := json.Unmarshal(answer, &joined); err != nil {
 		return nil, err
 	}
 	if joined.Error != nil {
@@ -48,22 +66,22 @@ func (t feedsThere) join(ctx context.Context, id enactment.Identity, r *wire.Fee
 }
 
 func (t feedsThere) pull(ctx context.Context, id enactment.Identity, server string, r *wire.FeedRequest) (*wire.Batch, error) {
-	data, err := json.Marshal(r)
+	answer, err := t.ask(ctx, t.subjects.Observe(id, server), r, r.Wait+t.try)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := t.client.request(ctx, t.client.subjects.Observe(id, server), data, r.Wait+t.client.config.Try)
-	if err != nil {
-		return nil, err
-	}
-	return t.client.codec.DecodeBatch(reply)
+	return t.codec.DecodeBatch(answer)
 }
 
 func (t feedsThere) tell(
 	ctx context.Context, id enactment.Identity, server string, r *wire.FeedRequest, limit time.Duration,
 ) (*wire.Stored, error) {
+	answer, err := t.ask(ctx, t.subjects.Observe(id, server), r, limit)
+	if err != nil {
+		return nil, err
+	}
 	var stored wire.Stored
-	if err := t.ask(ctx, t.client.subjects.Observe(id, server), r, limit, &stored); err != nil {
+	if err := json.Unmarshal(answer, &stored); err != nil {
 		return nil, err
 	}
 	if stored.Error != nil {
@@ -74,6 +92,8 @@ func (t feedsThere) tell(
 
 // feedsHere asks the server in this process.
 type feedsHere struct{ server *Server }
+
+func (h feedsHere) end() {}
 
 func (h feedsHere) join(ctx context.Context, id enactment.Identity, r *wire.FeedRequest) (*wire.Joined, error) {
 	if !h.server.enter() {

@@ -24,6 +24,7 @@ type log struct {
 	// entriesMu guards entries alone, so that feeds can read while attempts are judged.
 	entriesMu sync.RWMutex
 	entries   []entry // only ever appended to
+	changed   chan struct{}
 }
 
 // entry is one finalisation and the time of its judgement.
@@ -43,6 +44,20 @@ func (e *log) write(added entry) {
 	e.entriesMu.Lock()
 	defer e.entriesMu.Unlock()
 	e.entries = append(e.entries, added)
+	if e.changed != nil {
+		close(e.changed)
+		e.changed = nil
+	}
+}
+
+// more gives a channel that is closed when something is added.
+func (e *log) more() <-chan struct{} {
+	e.entriesMu.Lock()
+	defer e.entriesMu.Unlock()
+	if e.changed == nil {
+		e.changed = make(chan struct{})
+	}
+	return e.changed
 }
 
 func (e *log) sees(identity enactment.Identity) bool {

@@ -42,7 +42,7 @@ func TestManyEnactments(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, server.Close(t.Context()))
 	began := time.Now()
-	fill(t, connect(t, s), rules, count)
+	fillLog(t, connect(t, s), rules, count)
 	t.Logf("%d enactments written in %v", count, time.Since(began))
 	s.Shutdown()
 	before := heap()
@@ -83,8 +83,8 @@ func TestManyEnactments(t *testing.T) {
 	report(t, "after the backup", before, count)
 }
 
-// fill writes a log as a server writes it: enactments that are complete and in which nothing is left to be done.
-func fill(t *testing.T, conn *nats.Conn, rules *enactment.Rules, count int) {
+// fillLog writes a log as a server writes it: enactments that are complete and in which nothing is left to be done.
+func fillLog(t *testing.T, conn *nats.Conn, rules *enactment.Rules, count int) {
 	t.Helper()
 	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(4096))
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func fill(t *testing.T, conn *nats.Conn, rules *enactment.Rules, count int) {
 			entry := wires.Entry{
 				Hash: rules.Hash(), Key: key, Finalisation: f, Digests: []wires.Digest{a.Digest()}, Seats: seats, At: time.Now(),
 			}
-			_, err := js.PublishAsync(subjects.Log(key), codec.AppendEntry(nil, &entry))
+			_, err := js.PublishAsync(subjects.Log(key), codec.AppendEntry(nil, &entry), jetstream.WithStallWait(time.Minute))
 			require.NoError(t, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -18,7 +19,9 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/observation"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/sequencer"
+	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
@@ -134,6 +137,7 @@ type Server struct {
 	rules    *enactment.Rules
 	config   ServerConfig
 	conn     *nats.Conn
+	requests *request.Conn // over conn
 	subjects wire.Subjects
 	codec    wire.Codec
 	journal  *journal.Journal
@@ -144,10 +148,17 @@ type Server struct {
 	name     string
 	recent   *recent
 	metrics  metrics
+	tally    tally
 	tracer   tracing.Tracer
-	log      *slog.Logger
+	// logHealth and intakeHealth know whether writes to the log and to the arrivals come through.
+	logHealth, intakeHealth *stream.Health
+	log                     *slog.Logger
+
+	attendance atomic.Pointer[Attendance] // nil where nobody attends
 
 	places chan struct{} // a token for each attempt on its way
+	asking chan struct{} // a token for each request of a feed
+	crew   *crew
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -167,18 +178,23 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 	s := &Server{
 		rules: rules, config: config, conn: conn, subjects: subjects, name: nuid.Next(),
 		codec: wire.Codec{Rules: rules}, recent: newRecent(), tracer: tracing.New(config.Tracer, rules),
-		places: make(chan struct{}, config.MaxInFlight),
+		places: make(chan struct{}, config.MaxInFlight), asking: make(chan struct{}, mostAsking), crew: newCrew(),
 	}
 	s.log = config.Logger.With("system", config.System, "server", s.name)
+	s.logHealth, s.intakeHealth = stream.NewHealth(s.log), stream.NewHealth(s.log)
 	if config.Keys != nil {
 		s.codec.Sealer = config.Keys
 	} else if secrets(rules) {
-		return nil, errors.New("syncserver: the protocol has secrets, and there are no keys to seal them with")
+		return nil, ErrNoKeys
 	}
 	if err := s.open(ctx); err != nil {
+		if s.requests != nil {
+			s.requests.End()
+		}
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.tally.ctx, s.tally.cancel = context.WithCancel(s.ctx)
 	if err := s.start(); err != nil {
 		return nil, errors.Join(err, s.Close(ctx))
 	}
@@ -202,6 +218,9 @@ func (s *Server) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.requests, err = request.Over(s.conn); err != nil {
+		return err
+	}
 	c := s.config
 	if err := journal.Open(ctx, js, journal.Layout{
 		Subjects: s.subjects, Rules: s.rules, Replicas: c.Replicas, Memory: c.Memory,
@@ -210,19 +229,24 @@ func (s *Server) open(ctx context.Context) error {
 		return fmt.Errorf("syncserver: %w", err)
 	}
 	s.host, err = observation.New(observation.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Lease: c.Lease, Timeout: c.Timeout,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Lease: c.Lease, Timeout: c.Timeout,
 		MaxBytes: int(s.conn.MaxPayload()), Records: c.Cache / recordShare, Logger: s.log,
 	})
 	if err != nil {
 		return err
 	}
 	s.journal, err = journal.New(journal.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
-		Clock: c.clock, Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
-		Tracer: s.tracer,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
+		Clock: c.clock, Health: s.logHealth, Logger: s.log,
+		SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
+		Folded: s.folded, Tracer: s.tracer,
 	})
 	return err
 }
+
+// mostAsking is how many requests of feeds may wait at once, so that nobody can have a server wait for ever more. A feed
+// has two at the most.
+const mostAsking = 1 << 16
 
 const snapshotEvery = 1000
 
@@ -234,7 +258,7 @@ const recordShare = 8
 func (s *Server) sequence() error {
 	c := s.config
 	config := sequencer.Config{
-		Conn: s.conn, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Tracer: s.tracer,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Health: s.intakeHealth, Timeout: c.Timeout, Tracer: s.tracer,
 		Logger: s.log,
 	}
 	var err error
@@ -242,7 +266,7 @@ func (s *Server) sequence() error {
 		return err
 	}
 	s.election, err = sequencer.Stand(sequencer.ElectionConfig{
-		Config: config, Journal: s.journal, Span: c.Window, Count: windowCount(c), Retention: c.Retention,
+		Config: config, Journal: s.journal, Intake: s.intake, Span: c.Window, Count: windowCount(c), Retention: c.Retention,
 		Lease: min(c.Lease, sequencerLease),
 	})
 	return err
@@ -316,9 +340,11 @@ func (s *Server) Close(ctx context.Context) error {
 		failure = s.service.Stop()
 	}
 	s.host.Close()
+	s.tally.cancel()
 	done := make(chan struct{})
 	go func() {
 		s.working.Wait()
+		s.crew.close()
 		if s.election != nil {
 			s.election.Close()
 		}
@@ -326,13 +352,14 @@ func (s *Server) Close(ctx context.Context) error {
 			s.intake.Close()
 		}
 		s.journal.Close()
+		s.requests.End()
 		close(done)
 	}()
 	select {
 	case <-done:
 		s.cancel()
 		if s.conn.IsConnected() {
-			ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+			ctx, cancel := context.WithTimeout(ctx, max(s.config.Timeout, DefaultTimeout))
 			defer cancel()
 			failure = errors.Join(failure, s.conn.FlushWithContext(ctx))
 		}
@@ -357,6 +384,9 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 	if !s.conn.IsConnected() {
 		return errors.New("syncserver: not connected to NATS")
+	}
+	if err := errors.Join(s.logHealth.Err(), s.intakeHealth.Err()); err != nil {
+		return fmt.Errorf("syncserver: %w", err)
 	}
 	return s.journal.Reachable(ctx)
 }

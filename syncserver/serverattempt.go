@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -21,33 +22,32 @@ import (
 func (s *Server) takeAttempt(r micro.Request) {
 	subject, reply, header, data := r.Subject(), r.Reply(), nats.Header(r.Headers()), r.Data()
 	if !answerable(reply) {
-		s.metrics.refusedRequest()
+		s.metrics.turnedAway(wire.BadReply)
 		return
 	}
 	if !s.enter() {
-		s.answer(reply, (&wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}).Encode())
+		s.turnAway(reply, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"})
 		return
 	}
 	select {
 	case s.places <- struct{}{}:
 	default:
 		s.working.Done()
-		s.metrics.refusedRequest()
-		s.answer(reply, (&wire.Error{Reason: wire.Busy, Detail: "too many attempts at once"}).Encode())
+		s.turnAway(reply, &wire.Error{Reason: wire.Busy, Detail: "too many attempts at once"})
 		return
 	}
-	go func() {
+	s.crew.do(func() {
 		defer s.working.Done()
 		defer func() { <-s.places }()
 		outcome, err := s.measured(func() (enactment.Outcome, error) {
 			return s.attempt(tracing.WithHeader(s.ctx, header), subject, data)
 		})
 		if err != nil {
-			s.answer(reply, failure(err).Encode())
+			s.turnAway(reply, err)
 			return
 		}
 		s.answer(reply, wire.AppendAnswer(make([]byte, 0, 256), &outcome))
-	}()
+	})
 }
 
 // measured counts what an attempt came to.
@@ -70,12 +70,25 @@ func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactmen
 	defer s.working.Done()
 	select {
 	case s.places <- struct{}{}:
-	case <-ctx.Done():
-		return enactment.Outcome{}, context.Cause(ctx)
+	default:
+		select {
+		case s.places <- struct{}{}:
+		case <-ctx.Done():
+			return enactment.Outcome{}, context.Cause(ctx)
+		case <-s.ctx.Done():
+			return enactment.Outcome{}, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}
+		}
 	}
 	defer func() { <-s.places }()
-	// What was begun is brought to an end, as it would be if the agent were elsewhere.
-	return s.measured(func() (enactment.Outcome, error) { return s.admit(context.WithoutCancel(ctx), a) })
+	if s.intake != nil {
+		// It may lie in a window when the agent waits for it no more.
+		a.Values, a.Parties = maps.Clone(a.Values), maps.Clone(a.Parties)
+	}
+	if ctx.Done() != nil {
+		// What was begun is brought to an end, as it would be if the agent were elsewhere.
+		ctx = context.WithoutCancel(ctx)
+	}
+	return s.measured(func() (enactment.Outcome, error) { return s.admit(ctx, a) })
 }
 
 // answerable tells whether a reply subject is one of a waiting request. Any other could aim the answer at somebody
@@ -88,6 +101,13 @@ func (s *Server) answer(reply string, data []byte) {
 	if err := s.conn.Publish(reply, data); err != nil && !s.conn.IsClosed() {
 		s.log.Warn("cannot answer", "error", err)
 	}
+}
+
+// turnAway answers a request that was not done, and counts it.
+func (s *Server) turnAway(reply string, err error) {
+	told := failure(err)
+	s.metrics.turnedAway(told.Reason)
+	s.answer(reply, told.Encode())
 }
 
 // failure is what is said to whoever asked, of what went wrong.

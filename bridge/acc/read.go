@@ -59,7 +59,9 @@ func ParseDeclaration(text []byte) (*Declaration, Diagnostics) {
 type declarationReader struct {
 	*report
 	declaration *Declaration
-	failed      bool
+	// code is that of what is not valid.
+	code   langshaw.Code
+	failed bool
 }
 
 // readDeclaration gives nil for a declaration that is not valid, which it has reported. The span is that of the name
@@ -68,7 +70,9 @@ func readDeclaration(n *node, at langshaw.Span, r *report) *Declaration {
 	if at == (langshaw.Span{}) {
 		at = r.places.span(n.start, n.end)
 	}
-	d := &declarationReader{report: r, declaration: &Declaration{places: map[string]langshaw.Span{"": at}}}
+	d := &declarationReader{
+		report: r, declaration: &Declaration{places: map[string]langshaw.Span{"": at}}, code: CodeInvalidDeclaration,
+	}
 	if n.kind != objectNode {
 		d.invalid(n, "a contract must be an object, and this is %s", describe(n))
 		return nil
@@ -102,7 +106,7 @@ func (d *declarationReader) unreadable(n *node, err error) {
 
 func (d *declarationReader) invalid(n *node, format string, arguments ...any) {
 	d.failed = true
-	d.fault(CodeInvalidDeclaration, n.start, n.end, format, arguments...)
+	d.fault(d.code, n.start, n.end, format, arguments...)
 }
 
 // version reads the version, since nothing else has a meaning without it.

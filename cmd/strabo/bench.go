@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/table"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -45,10 +46,11 @@ func (benchCommand) examples() string {
 
 // benchAnswer is what a benchmark came to.
 type benchAnswer struct {
-	Protocol   string  `json:"protocol"`
-	Executor   string  `json:"executor"`
-	Durability string  `json:"durability"`
-	Finalize   string  `json:"finalize"`
+	Protocol string `json:"protocol"`
+	Executor string `json:"executor"`
+	// Durability and Finalize are left out where others serve, who decide that.
+	Durability string  `json:"durability,omitempty"`
+	Finalize   string  `json:"finalize,omitempty"`
 	Attempts   int     `json:"attempts"`
 	Refused    int     `json:"refused"`
 	Seconds    float64 `json:"seconds"`
@@ -96,7 +98,13 @@ func (c *benchCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	answer := b.answer(took, spent)
-	answer.Protocol, answer.Executor, answer.Durability, answer.Finalize = rules.Protocol().Name(), c.Executor, c.Durability, c.Finalize
+	answer.Protocol, answer.Executor = rules.Protocol().Name(), c.Executor
+	switch {
+	case c.Executor == onLocal:
+		answer.Durability, answer.Finalize = inMemory, c.Finalize
+	case c.NATS == "" || c.Executor == onProcess:
+		answer.Durability, answer.Finalize = c.Durability, c.Finalize
+	}
 	if c.JSON {
 		return json.NewEncoder(s.out).Encode(answer)
 	}
@@ -178,12 +186,16 @@ func (b *bench) next(state *enactment.State, id string, n int) (enactment.Attemp
 	if n >= 20 {
 		return enactment.Attempt{}, false // some protocols go on for ever
 	}
+	if state == nil {
+		state = b.rules.NewState("")
+	}
+	inner := table.InnerKeys(b.rules.Protocol())
 	for role := range b.rules.Protocol().Roles() {
-		feasible := b.rules.Starts(role)
-		if state != nil {
-			feasible = state.Enabled(role)
-		}
-		for f := range feasible {
+		for f := range state.Enabled(role) {
+			f, ok := table.Settle(state, f, n+1)
+			if !ok {
+				continue
+			}
 			a := enactment.Attempt{
 				ID: fmt.Sprint(id, "-", n), Identity: enactment.Identity{Role: role}, Action: f.Action,
 				Values: make(enactment.Values), At: time.Now(),
@@ -193,11 +205,27 @@ func (b *bench) next(state *enactment.State, id string, n int) (enactment.Attemp
 			}
 			for _, open := range f.Open {
 				a.Values[open.Attribute] = enactment.MustValue(fmt.Sprint(id, "-", open.Attribute, "-", n))
+				if samples := b.rules.Samples(open.Attribute); len(samples) > 0 && !slices.Contains(inner, open.Attribute) {
+					a.Values[open.Attribute] = samples[n%len(samples)]
+				}
 			}
-			return a, true
+			if b.passes(state, a) {
+				return a, true
+			}
 		}
 	}
 	return enactment.Attempt{}, false
+}
+
+// passes tells whether an attempt of what is enabled passes the guards.
+func (b *bench) passes(state *enactment.State, a enactment.Attempt) bool {
+	for guard := range b.rules.Guards() {
+		if guard.Action == a.Action {
+			_, outcomes := enactment.Judge(state, a)
+			return !errors.Is(outcomes[0].Err(), enactment.GuardRefused)
+		}
+	}
+	return true
 }
 
 // progress shows how far it is, until it is stopped.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -61,7 +62,7 @@ func (c *enactmentsLs) Run(ctx context.Context, s *streams) error {
 		if e.Complete {
 			state = "complete"
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", e.Enactment, e.Sequence, state, strings.Join(e.Last, " "), stamp(e.Latest))
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", visible(string(e.Enactment)), e.Sequence, state, strings.Join(e.Last, " "), stamp(e.Latest))
 	}
 	return table.Flush()
 }
@@ -82,11 +83,16 @@ func (enactmentsShow) examples() string {
 
 // shown is what show prints with --json.
 type shown struct {
-	Enactment enactment.Key         `json:"enactment"`
-	Sequence  uint64                `json:"sequence"`
-	Complete  bool                  `json:"complete"`
-	Timeline  []enactment.Record    `json:"timeline"`
-	Enabled   map[string][]possible `json:"enabled"`
+	Enactment enactment.Key `json:"enactment"`
+	Sequence  uint64        `json:"sequence"`
+	Complete  bool          `json:"complete"`
+	// Needs are the parts of what that nothing has satisfied, each with its alternatives.
+	Needs    [][]string            `json:"needs,omitempty"`
+	Parties  map[string]string     `json:"parties,omitempty"`
+	Timeline []enactment.Record    `json:"timeline"`
+	Enabled  map[string][]possible `json:"enabled"`
+	// Pending are attempts that wait for their window.
+	Pending []syncserver.PendingAttempt `json:"pending,omitempty"`
 }
 
 // possible is an action that a role may do, and what it would have to bind.
@@ -114,7 +120,13 @@ func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
 		fmt.Fprintf(s.err, "strabo: nothing has happened in %s\n", key)
 		return errNo
 	}
-	answer := shown{Enactment: key, Sequence: state.Sequence(), Complete: state.Complete(), Enabled: map[string][]possible{}}
+	answer := shown{
+		Enactment: key, Sequence: state.Sequence(), Complete: state.Complete(), Needs: needs(state), Parties: map[string]string{},
+		Enabled: map[string][]possible{},
+	}
+	if answer.Pending, err = archive.Pending(ctx, key); err != nil {
+		return err
+	}
 	if err := archive.Records(ctx, key, func(r enactment.Record) bool {
 		answer.Timeline = append(answer.Timeline, r)
 		return true
@@ -122,6 +134,9 @@ func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	for role := range rules.Protocol().Roles() {
+		if party, taken := state.Party(role); taken && party != "" {
+			answer.Parties[role] = party
+		}
 		for f := range state.Enabled(role) {
 			p := possible{Action: f.Action}
 			for _, open := range f.Open {
@@ -133,19 +148,60 @@ func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
 	if c.JSON {
 		return json.NewEncoder(s.out).Encode(answer)
 	}
-	for _, r := range answer.Timeline {
-		fmt.Fprintln(s.out, line(r))
+	return answer.writeText(s.out, slices.Collect(rules.Protocol().Roles()))
+}
+
+// writeText is for a person: what happened, how it stands, and what may come.
+func (a *shown) writeText(w io.Writer, roles []string) error {
+	var text strings.Builder
+	for _, r := range a.Timeline {
+		fmt.Fprintln(&text, line(r))
 	}
-	for role := range rules.Protocol().Roles() {
-		for _, p := range answer.Enabled[role] {
-			fmt.Fprintf(s.out, "%s may %s", role, p.Action)
-			if len(p.Open) > 0 {
-				fmt.Fprintf(s.out, ", binding %s", strings.Join(p.Open, ", "))
-			}
-			fmt.Fprintln(s.out)
+	switch {
+	case a.Complete:
+		fmt.Fprintln(&text, "complete")
+	default:
+		fmt.Fprintln(&text, "open")
+		for _, alternatives := range a.Needs {
+			fmt.Fprintf(&text, "needs %s\n", strings.Join(alternatives, " or "))
 		}
 	}
-	return nil
+	for _, role := range roles {
+		if party := a.Parties[role]; party != "" {
+			fmt.Fprintf(&text, "%s is %s\n", role, party)
+		}
+	}
+	for _, p := range a.Pending {
+		fmt.Fprintf(&text, "%s waits with %s since %s\n", enactment.Identity{Role: p.Role, Party: p.Party}, p.Action, stamp(p.Arrived))
+	}
+	for _, role := range roles {
+		for _, p := range a.Enabled[role] {
+			fmt.Fprintf(&text, "%s may %s", role, p.Action)
+			if len(p.Open) > 0 {
+				fmt.Fprintf(&text, ", binding %s", strings.Join(p.Open, ", "))
+			}
+			fmt.Fprintln(&text)
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// needs lists the parts of what that nothing satisfies which has happened.
+func needs(state *enactment.State) [][]string {
+	var missing [][]string
+	for c := range state.Rules().Protocol().What() {
+		alternatives := slices.Collect(c.Alternatives())
+		met := false
+		for instance := range state.Instances() {
+			action, _ := state.Rules().Protocol().Action(instance.Action)
+			met = met || slices.ContainsFunc(alternatives, action.Carries)
+		}
+		if !met {
+			missing = append(missing, alternatives)
+		}
+	}
+	return missing
 }
 
 func parseKey(text string) (enactment.Key, error) {
@@ -156,8 +212,10 @@ func parseKey(text string) (enactment.Key, error) {
 	return key, nil
 }
 
-// line is a record for a person.
-func line(r enactment.Record) string {
+// line is a record for a person. Names in it may be anybody's invention, if the attempt was refused.
+func line(r enactment.Record) string { return visible(lineOf(r)) }
+
+func lineOf(r enactment.Record) string {
 	text := fmt.Sprintf("%s %s %d", stamp(r.At), r.Enactment, r.Sequence)
 	switch r.Kind {
 	case enactment.Completed:

@@ -14,6 +14,10 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/strabo-engine/strabo/syncserver"
+
+	"github.com/strabo-engine/strabo/bridge/approval/natsapproval"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -34,6 +38,9 @@ type commandLine struct {
 	Demo     demoCommand     `cmd:"" help:"Buy at a small shop on this machine, and show how it goes."`
 	Buy      buyCommand      `cmd:"" help:"Buy at a remote UCP shop."`
 	Acc      accCommand      `cmd:"" help:"Review agent capability contracts, and show what they mean."`
+
+	Approvals approvalsCommand `cmd:"" help:"Agree to calls that wait for somebody, or refuse them."`
+	Audit     auditCommand     `cmd:"" help:"Print what bridges did and did not do."`
 
 	systemCommands
 }
@@ -94,7 +101,8 @@ func newParser(options ...kong.Option) *kong.Kong {
 	return kong.Must(&commandLine{}, append([]kong.Option{
 		kong.Name("strabo"),
 		kong.Description("A declarative protocol engine for the Langshaw language."),
-		kong.Vars{"version": "strabo " + version(), "openHelp": openHelp},
+		kong.Vars{"version": "strabo " + version(), "openHelp": openHelp, "approvalBucket": natsapproval.DefaultBucket},
+		auditVariables(),
 		kong.Help(printHelp),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 	}, options...)...)
@@ -107,6 +115,9 @@ func exitCode(failure error, err io.Writer) int {
 	case errors.Is(failure, errNo):
 		return exitNo
 	case errors.Is(failure, errSaid):
+		return exitWrongUse
+	case errors.Is(failure, syncserver.ErrNoKeys):
+		fmt.Fprintf(err, "strabo: %v: give --keys, which is the file keys in the --store of whoever serves\n", failure)
 		return exitWrongUse
 	default:
 		fmt.Fprintf(err, "strabo: %v\n", failure)

@@ -104,6 +104,8 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 			return fmt.Errorf("%s: %w", system.name, err)
 		}
 		servers = append(servers, server)
+		log.Info("serving", "system", system.name, "server", server.Name(), "protocol", system.rules.Protocol().Name(),
+			"hash", system.rules.Hash(), "finalize", c.Finalize)
 	}
 	told := struct {
 		NATS    string   `json:"nats,omitempty"`
@@ -128,7 +130,7 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	<-ctx.Done()
-	log.Info("stopping")
+	log.Info("stopping: no attempts are taken in any more, and those that were are decided")
 	return nil
 }
 
@@ -202,11 +204,7 @@ func serveHTTP(address string, servers []*syncserver.Server) (string, func(), er
 	})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-		for _, server := range servers {
-			if err := server.WriteMetrics(w); err != nil {
-				return
-			}
-		}
+		_ = syncserver.WriteMetrics(w, servers...) // whoever asked has gone
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	done := make(chan struct{})

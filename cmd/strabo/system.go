@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -79,6 +80,12 @@ func (f partyFlags) systems(s *streams, texts []string) ([]served, error) {
 	return systems, nil
 }
 
+// clientFlags say how to connect to a NATS that is there.
+type clientFlags struct {
+	tlsFlags
+	Creds string `type:"path" placeholder:"FILE" help:"Credentials for --nats: a .creds file, or a .nk file with a seed."`
+}
+
 // storeFlags say where the streams of a system are.
 type storeFlags struct {
 	tlsFlags
@@ -92,6 +99,8 @@ type storeFlags struct {
 type natsSettings struct {
 	listen string
 	sync   bool
+	// reads tells that what is not there is not made: neither a directory nor keys.
+	reads bool
 }
 
 // connected is a connection to where the streams are.
@@ -114,21 +123,22 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 		if settings.sync {
 			return nil, errors.New("--durability fsync is an option of the NATS server: with --nats set sync_interval: always there")
 		}
-		authenticated, err := f.credentials()
+		connecting, err := (&clientFlags{f.tlsFlags, f.Creds}).options()
 		if err != nil {
 			return nil, err
 		}
-		secured, err := f.client()
-		if err != nil {
-			return nil, err
-		}
-		options = append(append(options, authenticated...), secured...)
+		options = append(options, connecting...)
 		c.connect = func() (*nats.Conn, error) { return nats.Connect(f.NATS, options...) }
 		if c.conn, err = c.connect(); err != nil {
 			return nil, fmt.Errorf("cannot connect to %s: %w", f.NATS, err)
 		}
 		c.close = c.conn.Close
 		return c, f.openKeys(c)
+	}
+	if settings.reads {
+		if _, err := os.Stat(f.Store); err != nil {
+			return nil, fmt.Errorf("--store: %w", err)
+		}
 	}
 	dir, clean := f.Store, func() {}
 	if dir == "" {
@@ -155,6 +165,9 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 	server, err := embedded.Start(embedded.Options{
 		StoreDir: dir, Listen: settings.listen, SyncAlways: settings.sync, Config: config, TLS: secured, Logger: log,
 	})
+	if errors.Is(err, embedded.ErrInUse) {
+		err = fmt.Errorf("%w: ask the server that has it, with --nats, or stop it", err)
+	}
 	if err != nil {
 		clean()
 		return nil, err
@@ -173,14 +186,19 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 		c.conn.Close()
 		stop()
 	}
-	if f.Keys == "" {
-		f.Keys = filepath.Join(dir, "keys")
+	if beside := filepath.Join(dir, "keys"); f.Keys == "" && !(settings.reads && missing(beside)) {
+		f.Keys = beside
 	}
 	if err := f.openKeys(c); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
+}
+
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (f *storeFlags) openKeys(c *connected) (err error) {
@@ -190,7 +208,30 @@ func (f *storeFlags) openKeys(c *connected) (err error) {
 	return err
 }
 
-func (f *storeFlags) credentials() ([]nats.Option, error) {
+// connect connects to the NATS at a URL.
+func (f *clientFlags) connect(url string, options ...nats.Option) (*nats.Conn, error) {
+	connecting, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := nats.Connect(url, append(options, connecting...)...)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", url, err)
+	}
+	return conn, nil
+}
+
+// options are those of the flags.
+func (f *clientFlags) options() ([]nats.Option, error) {
+	authenticated, err := f.credentials()
+	if err != nil {
+		return nil, err
+	}
+	secured, err := f.client()
+	return append(authenticated, secured...), err
+}
+
+func (f *clientFlags) credentials() ([]nats.Option, error) {
 	switch {
 	case f.Creds == "":
 		return nil, nil
@@ -223,7 +264,10 @@ func (f *systemFlags) archive(ctx context.Context, s *streams, protocol string) 
 	if f.NATS == "" && f.Store == "" {
 		return nil, nil, nil, errors.New("say where the system is: --nats URL, or --store DIR of a server that does not run")
 	}
-	c, err := f.open(natsSettings{}, nil)
+	if f.Keys != "" && missing(f.Keys) {
+		return nil, nil, nil, fmt.Errorf("--keys: there is no file %s", f.Keys)
+	}
+	c, err := f.open(natsSettings{reads: true}, nil)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -117,7 +117,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	err = filelock.Take(lock)
+	err = filelock.Try(lock)
 	if errors.Is(err, filelock.ErrHeld) {
 		err = fmt.Errorf("%w: %s", ErrInUse, dir)
 	}

@@ -285,11 +285,16 @@ func TestVersions(t *testing.T) {
 			require.Equal(t, test.at, at)
 		})
 	}
+	misnamed, err := negotiation.Parse([]byte(`{"ucp":{"version":"2026-01-11","capabilities":{"dev.ucp.shopping.checkout":[{"version":"2026-01-11"}]}}}`))
+	require.NoError(t, err)
+	release, _, err := negotiation.Choose(misnamed, false)
+	require.NoError(t, err)
+	require.Equal(t, wire.January23, release, "it has the form of that release, whatever it says")
 	require.NoError(t, negotiation.CheckLeaf(profile("2026-01-23"), wire.January23))
 	for _, leaf := range []*negotiation.Profile{profile("2026-01-11"), profile("2026-01-23", "2026-01-11")} {
 		require.ErrorIs(t, negotiation.CheckLeaf(leaf, wire.January23), &negotiation.Error{Code: negotiation.ProfileMalformed})
 	}
-	release, err := negotiation.Accept(wire.Releases(), "2026-01-23")
+	release, err = negotiation.Accept(wire.Releases(), "2026-01-23")
 	require.NoError(t, err)
 	require.Equal(t, wire.January23, release)
 	_, err = negotiation.Accept(wire.Releases(), "2099-01-01")

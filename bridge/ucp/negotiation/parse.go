@@ -26,7 +26,7 @@ func Parse(text []byte) (*Profile, error) {
 		return nil, malformed("The profile has no ucp.version, a date such as 2026-04-08.")
 	}
 	p := &Profile{
-		Version: version, SupportedVersions: map[string]string{}, Services: map[string][]Service{},
+		Version: version, Form: formOf(version, ucp), SupportedVersions: map[string]string{}, Services: map[string][]Service{},
 		Capabilities: map[string][]Capability{}, Handlers: map[string][]Handler{},
 	}
 	reading := reader{left: MaximumEntries}
@@ -76,6 +76,20 @@ func Parse(text []byte) (*Profile, error) {
 		return nil, malformed("The profile has more than %d entries.", MaximumEntries)
 	}
 	return p, nil
+}
+
+// formOf tells the release whose form a profile has: lists were maps from 2026-01-23 on.
+func formOf(version string, ucp wire.Object) wire.Release {
+	_, mapped := ucp["capabilities"].(wire.Object)
+	switch release := wire.Release(version); {
+	case version >= string(wire.April2026):
+		return wire.April2026
+	case mapped:
+		return wire.January23
+	case release.Known():
+		return release
+	}
+	return wire.January11
 }
 
 // reader counts what it reads.

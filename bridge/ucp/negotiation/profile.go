@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"regexp"
 	"time"
+
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 // Profile is what a party says of itself: a business at /.well-known/ucp, a platform at the URL that it sends along.
 type Profile struct {
 	// Version is the release of the profile, such as "2026-04-08". It may be one that nobody here speaks.
 	Version string
+	// Form is the release whose JSON the profile has. It differs from Version where a business of 2026-01-23 calls its
+	// release 2026-01-11, as the documents of that release do. Encode does not look at it.
+	Form wire.Release
 	// SupportedVersions are the profiles of a business for other releases, by release. Each is whole by itself; profiles
 	// are never merged.
 	SupportedVersions map[string]string

@@ -31,7 +31,7 @@ func shop(release wire.Release) *negotiation.Profile {
 	mock := entity("mock", "mock")
 	mock.Config = json.RawMessage(`{"tokens":["a"]}`)
 	p := &negotiation.Profile{
-		Version: version,
+		Version: version, Form: release,
 		Services: map[string][]negotiation.Service{"dev.ucp.shopping": {
 			{Entity: entity("", "shopping"), Transport: negotiation.REST, Endpoint: "https://shop.example/ucp"},
 			{Entity: entity("", "shopping"), Transport: negotiation.MCP, Endpoint: "https://shop.example/mcp"},

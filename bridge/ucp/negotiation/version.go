@@ -18,7 +18,8 @@ import (
 // itself: see [CheckLeaf].
 func Choose(business *Profile, tolerant bool) (release wire.Release, at string, err error) {
 	for _, known := range wire.Releases() {
-		if business.Version == string(known) {
+		if business.Version == string(known) && (business.Form == "" || business.Form == known) ||
+			business.Form == known && wire.Release(business.Version).Known() {
 			return known, "", nil
 		}
 		if url, ok := business.SupportedVersions[string(known)]; ok {

@@ -9,7 +9,8 @@ import (
 
 // cache keeps the enactments that are in use and, up to a bound, those used last.
 type cache struct {
-	bound int
+	bound  int
+	folded func(*enactment.State, enactment.Finalisation) // see [Config.Folded]
 
 	mu     sync.Mutex
 	known  map[enactment.Key]*Enactment
@@ -24,8 +25,8 @@ type usage struct {
 	place *list.Element // nil while it is in use
 }
 
-func newCache(bound int) *cache {
-	return &cache{bound: bound, known: make(map[enactment.Key]*Enactment), unused: list.New()}
+func newCache(bound int, folded func(*enactment.State, enactment.Finalisation)) *cache {
+	return &cache{bound: bound, folded: folded, known: make(map[enactment.Key]*Enactment), unused: list.New()}
 }
 
 func (c *cache) acquire(key enactment.Key, rules *enactment.Rules) *Enactment {
@@ -34,6 +35,7 @@ func (c *cache) acquire(key enactment.Key, rules *enactment.Rules) *Enactment {
 	e, ok := c.known[key]
 	if !ok {
 		e = newEnactment(key, rules)
+		e.folded = c.folded
 		c.known[key] = e
 	}
 	e.use.users++

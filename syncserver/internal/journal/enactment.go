@@ -31,6 +31,8 @@ type Enactment struct {
 	saved          uint64      // the sequence of the state when a snapshot was last made
 	saving         atomic.Bool // a snapshot is being made
 	bytes          int         // of values
+	completed      uint64      // the finalisation by which it became complete, 0 if it is not
+	folded         func(*enactment.State, enactment.Finalisation)
 
 	use usage
 }
@@ -178,6 +180,12 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 	f := entry.Finalisation
 	if len(f.Instances) > 0 {
 		e.state.Apply(f)
+		if e.folded != nil {
+			e.folded(e.state, f)
+		}
+		if f.Completed {
+			e.completed = f.Sequence
+		}
 		e.happened = sequence
 		e.seats = entry.Seats
 		for n := range f.Instances {
@@ -202,7 +210,7 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 // reset forgets everything.
 func (e *Enactment) reset() {
 	e.state = e.rules.NewState(e.key)
-	e.last, e.happened, e.decided, e.saved, e.seats = 0, 0, 0, 0, nil
+	e.last, e.happened, e.decided, e.completed, e.saved, e.seats = 0, 0, 0, 0, 0, nil
 	e.answers, e.bytes, e.loaded = newAnswers(), 0, false
 }
 

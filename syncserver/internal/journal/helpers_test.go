@@ -14,6 +14,7 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -53,8 +54,11 @@ func open(t testing.TB, server *embedded.Server, rules *enactment.Rules, change 
 	defer cancel()
 	layout := journal.Layout{Subjects: subjects(t), Rules: rules, Batch: true, Retention: time.Hour}
 	require.NoError(t, journal.Open(ctx, js, layout))
+	requests, err := request.Over(conn)
+	require.NoError(t, err)
+	t.Cleanup(requests.End)
 	config := journal.Config{
-		Conn: conn, Subjects: subjects(t), Codec: wire.Codec{Rules: rules}, Retention: time.Hour,
+		Conn: requests, Subjects: subjects(t), Codec: wire.Codec{Rules: rules}, Retention: time.Hour,
 		Clock: time.Now, Timeout: 10 * time.Second, Cache: 1000, Logger: slog.Default(),
 	}
 	for _, c := range change {

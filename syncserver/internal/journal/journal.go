@@ -13,15 +13,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
@@ -29,11 +28,13 @@ import (
 
 // Config says how a journal works. All fields are needed unless they say otherwise.
 type Config struct {
-	Conn     *nats.Conn
+	Conn     *request.Conn
 	Subjects wire.Subjects
 	Codec    wire.Codec
 	// Retention is how long a refusal is kept.
 	Retention time.Duration
+	// Health is told how writes end; it may be nil.
+	Health *stream.Health
 	// Clock tells the time of day.
 	Clock func() time.Time
 	// Timeout bounds one write.
@@ -48,6 +49,9 @@ type Config struct {
 	// Appended is told of every entry that this journal has written, and of the attempts that were decided with it,
 	// before anybody is answered; it may be nil. The enactment is locked meanwhile.
 	Appended func(sequence uint64, e *wire.Entry, attempts []enactment.Attempt, outcomes []enactment.Outcome)
+	// Folded is told of every finalisation that is folded into an enactment, be it written here or read, with the state
+	// after it, or that of a later one where it comes from a snapshot; after a snapshot proved useless, of some again. The enactment is locked meanwhile. It may be nil.
+	Folded func(*enactment.State, enactment.Finalisation)
 	// Conflict is told of every write that lost against another server's, or was refused though nothing stood against
 	// it; it may be nil.
 	Conflict func(spurious bool)
@@ -66,13 +70,13 @@ type Journal struct {
 
 // New makes a journal on streams that are there: see [Open].
 func New(config Config) (*Journal, error) {
-	js, err := jetstream.New(config.Conn)
+	js, err := jetstream.New(config.Conn.Conn)
 	if err != nil {
 		return nil, err
 	}
 	return &Journal{
-		Config: config, js: js, cache: newCache(config.Cache), saving: make(chan struct{}, snapshotsAtOnce),
-		reader: stream.Reader{Conn: config.Conn, Stream: config.Subjects.LogStream()},
+		Config: config, js: js, cache: newCache(config.Cache, config.Folded), saving: make(chan struct{}, snapshotsAtOnce),
+		reader: stream.Reader{Conn: config.Conn.Conn, Stream: config.Subjects.LogStream()},
 	}, nil
 }
 
@@ -165,6 +169,7 @@ func (j *Journal) traced(ctx context.Context, e *Enactment, d *draft) (uint64, e
 	}
 	ctx, span := j.Tracer.Start(ctx, "strabo.append", trace.SpanKindProducer, action)
 	sequence, err := j.append(ctx, e, d.entry)
+	j.Health.Note(err)
 	switch {
 	case err == nil:
 		span.Ended(tracing.Appended, false)
@@ -178,18 +183,40 @@ func (j *Journal) traced(ctx context.Context, e *Enactment, d *draft) (uint64, e
 
 // append writes an entry behind what is known of the enactment.
 func (j *Journal) append(ctx context.Context, e *Enactment, entry *wire.Entry) (uint64, error) {
-	msg := nats.NewMsg(j.Subjects.Log(e.key))
-	msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(e.last, 10)}
+	ttl := ""
 	if len(entry.Finalisation.Instances) == 0 {
-		msg.Header[jetstream.MsgTTLHeader] = []string{TTL(j.Retention)}
+		ttl = TTL(j.Retention)
 	}
-	msg.Data = j.Codec.AppendEntry(make([]byte, 0, 512), entry)
-	return stream.Publish(ctx, j.Conn, msg, j.Timeout)
+	return stream.Begin(j.Conn, j.Subjects.Log(e.key), e.last, ttl, func(to []byte) []byte {
+		return j.Codec.AppendEntry(to, entry)
+	}).Wait(ctx, j.Timeout)
 }
 
 // TTL is a time to live as JetStream takes it: whole seconds, at least one.
 func TTL(d time.Duration) string {
 	return fmt.Sprintf("%ds", max(1, int64((d+time.Second-1)/time.Second)))
+}
+
+// Look is View without asking the stream where that is not needed: the latest must be known only if asked for, and
+// nothing if the enactment is said to be new.
+func (j *Journal) Look(ctx context.Context, key enactment.Key, latest, begun bool, view func(*Enactment)) error {
+	e, done := j.take(key)
+	defer done()
+	known := e.last > 0 && !e.doubt || begun
+	if known && latest && !begun {
+		last, err := j.reader.Last(ctx, j.Subjects.Log(key))
+		if err != nil {
+			return err
+		}
+		known = last.Sequence == e.last
+	}
+	if !known {
+		if err := j.catchUp(ctx, e); err != nil {
+			return err
+		}
+	}
+	view(e)
+	return nil
 }
 
 // View lets read what is known of an enactment after it was brought up to date. It must not keep the enactment.

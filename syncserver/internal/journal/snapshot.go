@@ -36,6 +36,7 @@ type image struct {
 	taken                   enactment.Snapshot
 	key                     enactment.Key
 	last, happened, decided uint64
+	completed               uint64
 	seats                   map[string]string
 	digests                 []wire.Digest
 	sequences               []uint64
@@ -44,7 +45,7 @@ type image struct {
 
 func (e *Enactment) image(retention time.Duration) *image {
 	i := &image{
-		taken: e.state.Snapshot(), key: e.key, last: e.last, happened: e.happened, decided: e.decided, seats: e.seats,
+		taken: e.state.Snapshot(), key: e.key, last: e.last, happened: e.happened, decided: e.decided, completed: e.completed, seats: e.seats,
 		refused: maps.Clone(e.answers.refused),
 	}
 	n := i.taken.Len()
@@ -95,7 +96,7 @@ func (j *Journal) save(ctx context.Context, taken *image) error {
 
 // encode writes what [Journal.decode] reads:
 //
-//	last, happened, decided
+//	last, happened, decided, completed
 //	seats: count, then role and party
 //	the state, and the secrets of the state, sealed
 //	for each instance the digest of its attempt, and how much its sequence is greater than that of the one before
@@ -106,7 +107,7 @@ func (j *Journal) encode(taken *image) []byte {
 		secret = j.Codec.Sealer.Seal(secret, snapshotContext(taken.key))
 	}
 	to := make([]byte, 0, len(open)+len(secret)+40*len(taken.digests)+1024)
-	for _, number := range []uint64{taken.last, taken.happened, taken.decided, uint64(len(taken.seats))} {
+	for _, number := range []uint64{taken.last, taken.happened, taken.decided, taken.completed, uint64(len(taken.seats))} {
 		to = pack.AppendNumber(to, number)
 	}
 	for role, party := range taken.seats {
@@ -146,6 +147,7 @@ func (j *Journal) restore(ctx context.Context, e *Enactment) {
 	}
 	if err == nil {
 		e.saved = e.state.Sequence()
+		e.tellRestored()
 		return
 	}
 	if !errors.Is(err, errNoSnapshot) {
@@ -154,10 +156,28 @@ func (j *Journal) restore(ctx context.Context, e *Enactment) {
 	e.reset()
 }
 
+// tellRestored tells of what has come with a snapshot.
+func (e *Enactment) tellRestored() {
+	if e.folded == nil {
+		return
+	}
+	all := slices.Collect(e.state.Instances())
+	for from := 0; from < len(all); {
+		to, sequence := from+1, e.answers.sequences[from]
+		for to < len(all) && e.answers.sequences[to] == sequence {
+			to++
+		}
+		e.folded(e.state, enactment.Finalisation{
+			Sequence: sequence, Instances: all[from:to:to], Completed: sequence == e.completed,
+		})
+		from = to
+	}
+}
+
 // decode brings an enactment to where a snapshot is. After an error it is anywhere.
 func (j *Journal) decode(e *Enactment, text string) error {
 	in := pack.NewReader(text)
-	e.last, e.happened, e.decided = in.Number(), in.Number(), in.Number()
+	e.last, e.happened, e.decided, e.completed = in.Number(), in.Number(), in.Number(), in.Number()
 	if seats := in.Count(2); seats > 0 {
 		e.seats = make(map[string]string, seats)
 		for range seats {
@@ -222,7 +242,7 @@ func (a *answers) read(in *pack.Reader, s *enactment.State) error {
 // newest gives the newest snapshot that is whole.
 func (j *Journal) newest(ctx context.Context, key enactment.Key) (string, error) {
 	found := make(map[pieceOf][]piece)
-	reader := stream.Reader{Conn: j.Conn, Stream: j.Subjects.SnapshotStream()}
+	reader := stream.Reader{Conn: j.Conn.Conn, Stream: j.Subjects.SnapshotStream()}
 	err := reader.Read(ctx, j.Subjects.SnapshotsOf(key), 1, func(m stream.Message) (bool, error) {
 		p, ok := readPiece(m.Data)
 		switch {

@@ -14,8 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 )
 
@@ -35,7 +34,7 @@ type Form struct {
 
 // Holder is one holder's side of one lease.
 type Holder struct {
-	conn    *nats.Conn
+	conn    *request.Conn
 	reader  stream.Reader
 	subject string
 	timeout time.Duration
@@ -47,9 +46,9 @@ type Holder struct {
 
 // Take takes the lease of a subject, or takes it up again if the holder has it already. The error is [ErrLost] if it was
 // ended or is another's. A lease that was ended can be taken if anew is set.
-func Take(ctx context.Context, conn *nats.Conn, name, subject, holder string, anew bool, timeout time.Duration) (*Holder, error) {
+func Take(ctx context.Context, conn *request.Conn, name, subject, holder string, anew bool, timeout time.Duration) (*Holder, error) {
 	h := &Holder{
-		conn: conn, reader: stream.Reader{Conn: conn, Stream: name}, subject: subject, timeout: timeout,
+		conn: conn, reader: stream.Reader{Conn: conn.Conn, Stream: name}, subject: subject, timeout: timeout,
 		form: Form{Holder: holder},
 	}
 	form, revision, err := h.read(ctx)
@@ -137,7 +136,7 @@ func (h *Holder) put(ctx context.Context, end bool) error {
 
 // Watch sees which of several leases have ended.
 type Watch struct {
-	conn    *nats.Conn
+	conn    *request.Conn
 	reader  stream.Reader
 	filter  string
 	lease   time.Duration
@@ -155,9 +154,9 @@ type sighting struct {
 }
 
 // NewWatch watches the leases of all subjects that match. They last as long as said.
-func NewWatch(conn *nats.Conn, name, filter string, lease, timeout time.Duration) *Watch {
+func NewWatch(conn *request.Conn, name, filter string, lease, timeout time.Duration) *Watch {
 	return &Watch{
-		conn: conn, reader: stream.Reader{Conn: conn, Stream: name}, filter: filter, lease: lease, timeout: timeout,
+		conn: conn, reader: stream.Reader{Conn: conn.Conn, Stream: name}, filter: filter, lease: lease, timeout: timeout,
 		seen: make(map[string]*sighting),
 	}
 }

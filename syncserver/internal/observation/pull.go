@@ -81,7 +81,7 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 	}
 	h := s.group.host
 	for !b.full() {
-		items, covered, more := h.tail.after(s.position, mostItems)
+		items, covered, more := h.tail.after(s.position, min(mostItems, 2*b.room()))
 		if covered {
 			s.unread = nil
 		} else if items = s.unread; len(items) == 0 {

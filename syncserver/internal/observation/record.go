@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
 // record says which feed of an identity has an enactment and how far it is handled.
@@ -28,6 +30,22 @@ type recordForm struct {
 	Batch   uint64 `json:"batch,omitempty"`
 	Session string `json:"session,omitempty"`
 	Stored  uint64 `json:"stored,omitempty"`
+}
+
+// append encodes the form as encoding/json does.
+func (f *recordForm) append(to []byte) []byte {
+	to = append(append(to, `{"key":`...), f.Key...)
+	to = wire.AppendString(append(to, `,"feed":`...), f.Feed)
+	if f.Batch > 0 {
+		to = strconv.AppendUint(append(to, `,"batch":`...), f.Batch, 10)
+	}
+	if f.Session != "" {
+		to = wire.AppendString(append(to, `,"session":`...), f.Session)
+	}
+	if f.Stored > 0 {
+		to = strconv.AppendUint(append(to, `,"stored":`...), f.Stored, 10)
+	}
+	return append(to, '}')
 }
 
 // records are those that are remembered, the ones used last.
@@ -132,14 +150,15 @@ func recordOf(m stream.Message) (record, error) {
 	return r, nil
 }
 
+// begin begins to change a record from what it was.
+func (g *group) begin(was record, form *recordForm) stream.Writing {
+	subject := g.host.Subjects.Position(g.identity, form.Key)
+	return stream.Begin(g.host.Conn, subject, was.revision, "", form.append)
+}
+
 // write changes a record from what it was. The error is [stream.ErrConflict] if it was something else by then.
 func (g *group) write(ctx context.Context, was record, form recordForm) (record, error) {
-	data, err := json.Marshal(form)
-	if err != nil {
-		return record{}, err
-	}
-	subject := g.host.Subjects.Position(g.identity, form.Key)
-	revision, err := stream.Put(ctx, g.host.Conn, subject, data, was.revision, g.host.Timeout)
+	revision, err := g.begin(was, &form).Wait(ctx, g.host.Timeout)
 	if err != nil {
 		return record{}, err
 	}

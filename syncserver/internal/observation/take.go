@@ -40,8 +40,15 @@ func (s *session) taking(f *recordForm) {
 // interesting tells whether an entry would be delivered to the identity.
 func (s *session) interesting(e *wire.Entry) bool {
 	f := &e.Finalisation
-	return len(f.Instances) > 0 && s.allowed(e.Seats) &&
-		(f.Completed || slices.ContainsFunc(f.Instances, func(i enactment.Instance) bool { return s.group.visible[i.Action] }))
+	if len(f.Instances) == 0 || !s.allowed(e.Seats) {
+		return false
+	}
+	for i := range f.Instances {
+		if s.group.visible[f.Instances[i].Action] {
+			return true
+		}
+	}
+	return f.Completed
 }
 
 // allowed tells whether the identity sees an enactment in which those seats are taken.
@@ -123,18 +130,26 @@ func (s *session) beginAll(ctx context.Context, keys []enactment.Key) error {
 	if len(keys) < 2 {
 		return nil
 	}
-	claimed := make([]bool, len(keys))
-	err := together(len(keys), func(n int) error {
-		var err error
-		_, claimed[n], err = s.begin(ctx, keys[n])
-		return err
-	})
+	writings := make([]stream.Writing, len(keys))
+	forms := make([]recordForm, len(keys))
 	for n, key := range keys {
-		if claimed[n] {
+		forms[n] = recordForm{Key: key, Feed: s.feed}
+		s.taking(&forms[n])
+		writings[n] = s.group.begin(record{}, &forms[n])
+	}
+	var failure error
+	for n, key := range keys {
+		revision, err := writings[n].Wait(ctx, s.group.host.Timeout)
+		switch {
+		case err == nil:
+			s.group.records.learn(record{revision, forms[n]})
 			s.claimed[key] = true
+		case errors.Is(err, stream.ErrConflict): // whose it is will be seen when it is looked at
+		default:
+			failure = err
 		}
 	}
-	return err
+	return failure
 }
 
 func (s *session) fetchAll(ctx context.Context, keys []enactment.Key, until map[enactment.Key]uint64) error {

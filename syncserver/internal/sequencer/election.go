@@ -17,6 +17,8 @@ import (
 type ElectionConfig struct {
 	Config
 	Journal *journal.Journal
+	// Intake is that of the same server: what it took in itself need not be read again.
+	Intake *Intake
 	// Span and Count close a window: after that time, and when it holds as many. One of them is positive.
 	Span  time.Duration
 	Count int
@@ -40,7 +42,7 @@ type Election struct {
 
 // Stand starts to stand for election.
 func Stand(config ElectionConfig) (*Election, error) {
-	js, err := jetstream.New(config.Conn)
+	js, err := jetstream.New(config.Conn.Conn)
 	if err != nil {
 		return nil, err
 	}

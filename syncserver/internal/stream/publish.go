@@ -14,6 +14,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/strabo-engine/strabo/syncserver/internal/request"
 )
 
 // FirstBackoff is how long to wait at first after a conflict that was none.
@@ -34,14 +36,6 @@ func Pause(ctx context.Context, backoff time.Duration) (time.Duration, error) {
 	}
 }
 
-// Put is [Publish] for a subject whose last message must have the expected sequence, 0 for none.
-func Put(ctx context.Context, conn *nats.Conn, subject string, data []byte, expected uint64, timeout time.Duration) (uint64, error) {
-	msg := nats.NewMsg(subject)
-	msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(expected, 10)}
-	msg.Data = data
-	return Publish(ctx, conn, msg, timeout)
-}
-
 type acknowledgement struct {
 	Sequence uint64              `json:"seq"`
 	Error    *jetstream.APIError `json:"error"`
@@ -59,20 +53,41 @@ var (
 
 // Publish writes a message to a stream and gives its sequence. The error is [ErrConflict] if the expected last sequence
 // was another, and [ErrUnavailable] if it is unknown whether the message is there.
-func Publish(ctx context.Context, conn *nats.Conn, msg *nats.Msg, timeout time.Duration) (uint64, error) {
+func Publish(ctx context.Context, conn *request.Conn, msg *nats.Msg, timeout time.Duration) (uint64, error) {
+	call, err := conn.Start(msg)
+	return await(ctx, conn, msg, call, err, timeout)
+}
+
+// await waits for the acknowledgement of a message that was written, and writes it again as long as nobody is there to
+// take it.
+func await(
+	ctx context.Context, conn *request.Conn, msg *nats.Msg, call *request.Call, err error, timeout time.Duration,
+) (uint64, error) {
+	var reply *nats.Msg
+	if err == nil {
+		reply, err = call.Wait(ctx, timeout)
+	}
+	if errors.Is(err, nats.ErrNoResponders) { // no leader at the moment: nothing was written
+		reply, err = again(ctx, conn, msg, timeout)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return acknowledged(reply.Data)
+}
+
+func again(ctx context.Context, conn *request.Conn, msg *nats.Msg, timeout time.Duration) (*nats.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for backoff := FirstBackoff; ; {
-		reply, err := conn.RequestMsgWithContext(ctx, msg)
-		if errors.Is(err, nats.ErrNoResponders) { // no leader at the moment: nothing was written
-			if backoff, err = Pause(ctx, max(backoff, 5*time.Millisecond)); err == nil {
-				continue
-			}
+	for backoff := 5 * time.Millisecond; ; {
+		var err error
+		if backoff, err = Pause(ctx, backoff); err != nil {
+			return nil, err
 		}
-		if err != nil {
-			return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		reply, err := conn.Call(ctx, msg, timeout)
+		if !errors.Is(err, nats.ErrNoResponders) {
+			return reply, err
 		}
-		return acknowledged(reply.Data)
 	}
 }
 

@@ -196,7 +196,7 @@ func appendValue(to []byte, first bool, name string, value enactment.Value) []by
 	if !first {
 		to = append(to, ',')
 	}
-	to = append(appendString(to, name), ':')
+	to = append(AppendString(to, name), ':')
 	return append(to, value.String()...)
 }
 
@@ -246,6 +246,31 @@ func (c Codec) DecodeEntry(message []byte) (*Entry, error) {
 		return nil, fmt.Errorf("wire: not a log entry: %w", err)
 	}
 	return e, nil
+}
+
+// Progress tells of an entry, without decoding it, whether its enactment begins or becomes complete by it. What is no entry
+// does neither.
+func Progress(message []byte) (begins, completes bool) {
+	var sequence uint64
+	happened := false
+	err := members(message, func(name string, value []byte) error {
+		switch name {
+		case "sequence":
+			return readUint(&sequence, value)
+		case "completed":
+			return readBool(&completes, value)
+		case "instances":
+			return elements(value, func([]byte) error {
+				happened = true
+				return nil
+			})
+		}
+		return nil
+	})
+	if err != nil || !happened {
+		return false, false
+	}
+	return sequence == 1, completes
 }
 
 func readRefusal(text []byte) (Refusal, error) {

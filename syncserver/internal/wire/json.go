@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// appendString writes a JSON string.
-func appendString(to []byte, text string) []byte {
+// AppendString encodes a string as JSON.
+func AppendString(to []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
 			quoted, err := json.Marshal(text)
@@ -23,7 +23,7 @@ func appendString(to []byte, text string) []byte {
 // appendMember writes a member whose name needs no escape.
 func appendMember(to []byte, name, text string) []byte {
 	to = append(append(append(to, '"'), name...), '"', ':')
-	return appendString(to, text)
+	return AppendString(to, text)
 }
 
 // appendStrings writes an object of strings, in the order of its names.
@@ -38,7 +38,7 @@ func appendStrings(to []byte, members map[string]string) []byte {
 		if i > 0 {
 			to = append(to, ',')
 		}
-		to = appendString(append(appendString(to, name), ':'), members[name])
+		to = AppendString(append(AppendString(to, name), ':'), members[name])
 	}
 	return append(to, '}')
 }

@@ -29,6 +29,17 @@ func (s Subjects) of(kind string, id enactment.Identity, more ...string) string 
 	return s.under(append([]string{kind, Token(id.Role), Token(id.Party)}, more...)...)
 }
 
+// spell makes a subject of a kind, of tokens for any strings.
+func (s Subjects) spell(kind string, texts ...string) string {
+	var buffer [256]byte
+	to := append(append(append(append(buffer[:0], root...), '.'), s.system...), '.')
+	to = append(to, kind...)
+	for _, text := range texts {
+		to = appendToken(append(to, '.'), text)
+	}
+	return string(to)
+}
+
 // LogStream is the stream that holds the log of every enactment.
 func (s Subjects) LogStream() string { return "STRABO_" + s.system + "_LOG" }
 
@@ -36,7 +47,7 @@ func (s Subjects) LogStream() string { return "STRABO_" + s.system + "_LOG" }
 func (s Subjects) Logs() string { return s.under("log", "*") }
 
 // Log is the subject of an enactment's log.
-func (s Subjects) Log(key enactment.Key) string { return s.under("log", Token(string(key))) }
+func (s Subjects) Log(key enactment.Key) string { return s.spell("log", string(key)) }
 
 // SnapshotStream holds snapshots, from which nothing is lost if they are.
 func (s Subjects) SnapshotStream() string { return "STRABO_" + s.system + "_SNAPSHOTS" }
@@ -65,7 +76,7 @@ func (s Subjects) PositionsOf(id enactment.Identity) string { return s.of("posit
 
 // Position is where an identity has got to in an enactment.
 func (s Subjects) Position(id enactment.Identity, key enactment.Key) string {
-	return s.of("position", id, Token(string(key)))
+	return s.spell("position", id.Role, id.Party, string(key))
 }
 
 // LeaseStream holds leases.
@@ -106,7 +117,7 @@ func (s Subjects) Answers(server string) string { return s.under("decided", serv
 func (s Subjects) Attempts() string { return s.under("attempt", "*", "*") }
 
 // Attempt is where an identity submits attempts.
-func (s Subjects) Attempt(id enactment.Identity) string { return s.of("attempt", id) }
+func (s Subjects) Attempt(id enactment.Identity) string { return s.spell("attempt", id.Role, id.Party) }
 
 // Joins is where any server takes in a feed.
 func (s Subjects) Joins() string { return s.under("observe", "*", "*") }

@@ -20,25 +20,29 @@ const hashedPrefix = "=="
 // and two hexadecimal digits, and the empty string is =. A spelling of more than 200 bytes is == and the SHA-256 of the
 // string instead: see [Hashed].
 func Token(text string) string {
+	var buffer [longest + 3]byte
+	return string(appendToken(buffer[:0], text))
+}
+
+// appendToken is [Token], behind what is there.
+func appendToken(to []byte, text string) []byte {
 	const digits = "0123456789ABCDEF"
 	if text == "" {
-		return "="
+		return append(to, '=')
 	}
-	var token strings.Builder
-	token.Grow(2 * len(text))
+	before := len(to)
 	for i := range len(text) {
-		c := text[i]
-		if plain(c) {
-			token.WriteByte(c)
+		if c := text[i]; plain(c) {
+			to = append(to, c)
 		} else {
-			token.Write([]byte{'=', digits[c>>4], digits[c&15]})
+			to = append(to, '=', digits[c>>4], digits[c&15])
 		}
-		if token.Len() > longest {
+		if len(to)-before > longest {
 			sum := sha256.Sum256([]byte(text))
-			return hashedPrefix + hex.EncodeToString(sum[:])
+			return hex.AppendEncode(append(to[:before], hashedPrefix...), sum[:])
 		}
 	}
-	return token.String()
+	return to
 }
 
 func plain(c byte) bool {

@@ -97,6 +97,23 @@ func TestEntries(t *testing.T) {
 	got, err := codec.DecodeEntry(text)
 	require.NoError(t, err)
 	require.Equal(t, entry, got)
+	for _, test := range []struct {
+		sequence            uint64
+		completed, happened bool
+		begins, completes   bool
+	}{
+		{1, false, true, true, false}, {2, true, true, false, true}, {1, true, true, true, true}, {1, false, false, false, false},
+	} {
+		e := *entry
+		e.Finalisation.Sequence, e.Finalisation.Completed = test.sequence, test.completed
+		if !test.happened {
+			e.Finalisation.Instances, e.Digests = nil, nil
+		}
+		begins, completes := wire.Progress(codec.AppendEntry(nil, &e))
+		require.Equal(t, [2]bool{test.begins, test.completes}, [2]bool{begins, completes})
+	}
+	begins, completes := wire.Progress([]byte("{"))
+	require.False(t, begins || completes)
 
 	_, err = wire.Codec{Rules: codec.Rules}.DecodeEntry(text)
 	require.Error(t, err, "there is no key to open it")
@@ -128,12 +145,19 @@ func TestRequests(t *testing.T) {
 func TestArrivals(t *testing.T) {
 	codec := wire.Codec{Rules: Rules(t, Purchase, enactment.WithSecrets("address")), Sealer: hidden{}}
 	a := Attempt(enactment.Identity{Role: "Buyer", Party: "b"}, "Accept", "1", "price", 5, "address", "hier")
-	arrivals := []wire.Arrival{{Attempt: a, Reply: "there", Token: "5", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, {Attempt: Attempt(Seller, "Stop", "1")}}
-	text := codec.AppendArrivals(nil, arrivals)
+	arrivals := wire.Arrivals{Reply: "there", Number: 7, Attempts: []wire.Arrival{{Attempt: a, Token: "5", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, {Attempt: Attempt(Seller, "Stop", "1")}}}
+	text := codec.AppendArrivals(nil, &arrivals)
 	require.NotContains(t, string(text), "hier")
-	got, err := codec.DecodeArrivals(text)
+	got, err := codec.DecodeArrivals(text, nil)
 	require.NoError(t, err)
-	require.Equal(t, arrivals, got)
+	require.Equal(t, &arrivals, got)
+
+	known := wire.Arrivals{Reply: "there", Number: 7, Attempts: []wire.Arrival{{Token: "6"}}}
+	got, err = codec.DecodeArrivals(text, func(reply string, number uint64) ([]wire.Arrival, bool) {
+		return known.Attempts, reply == "there" && number == 7
+	})
+	require.NoError(t, err)
+	require.Equal(t, &known, got)
 }
 
 func TestAnswers(t *testing.T) {

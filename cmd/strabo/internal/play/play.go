@@ -47,7 +47,7 @@ const longest = 1 << 20
 func Play(ctx context.Context, rules *enactment.Rules, options Options) error {
 	s := &session{
 		Options: options, done: ctx.Done(), rules: rules, out: &writer{to: options.Out}, lines: bufio.NewScanner(options.In),
-		random: rand.New(rand.NewPCG(options.Seed, 0)),
+		random: rand.New(rand.NewPCG(options.Seed, 0)), values: table.NewInventor(rules),
 	}
 	s.table = table.New(rules, s.record)
 	s.lines.Buffer(nil, longest)
@@ -86,7 +86,7 @@ type session struct {
 	lines  *bufio.Scanner
 	random *rand.Rand
 	others []string
-	values table.Inventor
+	values *table.Inventor
 	// records are what the person has seen, and told is how many of them have been shown.
 	records []enactment.Record
 	told    int
@@ -231,7 +231,13 @@ func (s *session) pass() {
 
 // actAtRandom has a role do something that it may; false if there is nothing.
 func (s *session) actAtRandom(role string) bool {
-	choices := slices.DeleteFunc(s.table.Choices(role), func(choice table.Choice) bool {
+	var choices []table.Choice
+	for _, choice := range s.table.Choices(role) {
+		if settled, ok := table.Settle(s.table.State(), choice.Feasible, mostKeys); ok {
+			choices = append(choices, table.Choice{Role: role, Feasible: settled})
+		}
+	}
+	choices = slices.DeleteFunc(choices, func(choice table.Choice) bool {
 		return slices.ContainsFunc(choice.Open, func(open enactment.Open) bool {
 			return s.rules.Protocol().IsKey(open.Attribute) && s.values.Made(open.Attribute) >= mostKeys
 		})

@@ -56,7 +56,7 @@ const mostSteps = 10_000
 func Enact(ctx context.Context, rules *enactment.Rules, options Options) (Ending, *table.Table, error) {
 	r := &run{
 		rules: rules, options: options, random: rand.New(rand.NewPCG(options.Seed, 0)),
-		table: table.New(rules, options.Recorder), innerKeys: table.InnerKeys(rules.Protocol()),
+		table: table.New(rules, options.Recorder), values: table.NewInventor(rules), innerKeys: table.InnerKeys(rules.Protocol()),
 	}
 	for role := range rules.Protocol().Roles() {
 		r.agents = append(r.agents, newAgent(r, role))
@@ -89,7 +89,7 @@ type run struct {
 	table   *table.Table
 	agents  []*agent
 	flying  []flight // attempts on their way, or waiting in the window
-	values  table.Inventor
+	values  *table.Inventor
 	// innerKeys are the keys outside the root key, of which an enactment may have many values.
 	innerKeys []string
 	step      int
@@ -151,14 +151,14 @@ func (r *run) judge() {
 }
 
 // agent is a role that does whatever it may: it attempts an action once, and again when what is known of it has changed,
-// or when it is still enabled although the agent has seen all that it was refused for.
+// or when it is still enabled although the agent has seen all that it was refused for and, if a guard did, more.
 type agent struct {
 	run      *run
 	role     string
 	view     *enactment.State // what the role has seen
 	received int              // how much of the log that is
 	made     map[string]string
-	// refused has for each offer that was refused the finalisation by which it was.
+	// refused has for each offer that was refused the finalisation from which on it may be attempted again.
 	refused map[string]uint64
 	offers  []offer // nil when they have to be looked up again
 }
@@ -181,7 +181,9 @@ func (a *agent) wishes() []offer {
 	if a.offers == nil {
 		a.offers = []offer{}
 		for _, feasible := range table.Feasible(a.view, a.role, a.view.Key()) {
-			a.offers = append(a.offers, a.describe(feasible))
+			if settled, ok := table.Settle(a.view, feasible, a.run.options.Keys); ok {
+				a.offers = append(a.offers, a.describe(settled))
+			}
 		}
 	}
 	var wishes []offer
@@ -254,7 +256,7 @@ func (a *agent) act() {
 // value makes up a value. All agents begin the one enactment of the run, so its key is the same for all.
 func (r *run) value(attribute string) enactment.Value {
 	if r.rules.Protocol().IsKey(attribute) && !r.inner(attribute) {
-		return new(table.Inventor).Take(attribute)
+		return table.NewInventor(r.rules).Take(attribute)
 	}
 	return r.values.Take(attribute)
 }
@@ -263,6 +265,9 @@ func (r *run) value(attribute string) enactment.Value {
 func (a *agent) answered(offer string, outcome enactment.Outcome) {
 	if outcome.Rejection != nil {
 		a.refused[offer] = outcome.Sequence
+		if outcome.Rejection.Code == enactment.GuardRefused {
+			a.refused[offer]++ // it is enabled in the state that it was judged against, and would be refused there again
+		}
 	}
 }
 

@@ -65,9 +65,9 @@ func (t *Table) combinations(action *langshaw.Action, given enactment.Values) []
 		} else if value, ok := root[key]; ok {
 			values = append(values, value)
 		} else {
-			values = t.used(key)
+			values = used(t.state, key)
 			if attribute, _ := t.rules.Protocol().Attribute(key); len(values) == 0 || attribute.MayBind(action.Role()) {
-				values = append(values, unused(key, values))
+				values = append(values, t.unused(key, values))
 			}
 		}
 		var longer []enactment.Values
@@ -83,20 +83,24 @@ func (t *Table) combinations(action *langshaw.Action, given enactment.Values) []
 	return all
 }
 
-// unused makes up a value that a key has not had.
-func unused(key string, used []enactment.Value) enactment.Value {
-	var inventor Inventor
-	for {
-		if value := inventor.Take(key); !slices.ContainsFunc(used, value.Equal) {
+// unused makes up a value that a key has not had: its next sample or, where there is none left, any.
+func (t *Table) unused(key string, used []enactment.Value) enactment.Value {
+	for _, sample := range t.rules.Samples(key) {
+		if !slices.ContainsFunc(used, sample.Equal) {
+			return sample
+		}
+	}
+	for n := 1; ; n++ {
+		if value := madeUp(key, n); !slices.ContainsFunc(used, value.Equal) {
 			return value
 		}
 	}
 }
 
 // used lists the values that a key has had, in order.
-func (t *Table) used(key string) []enactment.Value {
+func used(state *enactment.State, key string) []enactment.Value {
 	var values []enactment.Value
-	for instance := range t.state.Instances() {
+	for instance := range state.Instances() {
 		value, ok := instance.Value(key)
 		if ok && !slices.ContainsFunc(values, value.Equal) {
 			values = append(values, value)

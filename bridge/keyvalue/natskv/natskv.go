@@ -1,0 +1,166 @@
+// Package natskv keeps a [keyvalue.Store] in a JetStream key-value bucket. Start reading at [Open].
+package natskv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
+)
+
+// Config says what a bucket is like; it counts when the bucket is made.
+type Config struct {
+	// Bucket is its name.
+	Bucket string
+	// Life is how long a value lives after it was last stored; 0 for ever.
+	Life time.Duration
+	// Replicas is how many servers of a NATS cluster keep it; 1 by default.
+	Replicas int
+	// Memory keeps it in memory: it is lost when the NATS server stops.
+	Memory bool
+}
+
+// Store is a bucket. Its methods are safe for concurrent use.
+type Store struct{ bucket jetstream.KeyValue }
+
+var _ keyvalue.Store = (*Store)(nil)
+
+// markerLife is how long a deleted name leaves a trace behind, so that a write on its last value is a conflict.
+const markerLife = time.Hour
+
+// Open finds or makes a bucket. The connection stays the caller's.
+func Open(ctx context.Context, conn *nats.Conn, config Config) (*Store, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, fmt.Errorf("natskv: %w", err)
+	}
+	storage := jetstream.FileStorage
+	if config.Memory {
+		storage = jetstream.MemoryStorage
+	}
+	bucket, err := js.KeyValue(ctx, config.Bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		bucket, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket: config.Bucket, History: 1, TTL: config.Life, Storage: storage, Replicas: max(config.Replicas, 1),
+			LimitMarkerTTL: markerLife,
+		})
+		if errors.Is(err, jetstream.ErrBucketExists) { // Another process was faster.
+			bucket, err = js.KeyValue(ctx, config.Bucket)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("natskv: bucket %s: %w", config.Bucket, err)
+	}
+	return &Store{bucket}, nil
+}
+
+// Get implements [keyvalue.Store].
+func (s *Store) Get(ctx context.Context, name string) (keyvalue.Entry, error) {
+	entry, err := s.bucket.Get(ctx, name)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		return keyvalue.Entry{}, fmt.Errorf("%w: %s", keyvalue.ErrNone, name)
+	case err != nil:
+		return keyvalue.Entry{}, fmt.Errorf("natskv: get %s: %w", name, err)
+	}
+	return keyvalue.Entry{Name: name, Value: entry.Value(), Revision: entry.Revision(), At: entry.Created()}, nil
+}
+
+// Put implements [keyvalue.Store].
+func (s *Store) Put(ctx context.Context, name string, value []byte, revision uint64) (written uint64, err error) {
+	err = s.change(ctx, name, revision, func() error {
+		if revision == 0 {
+			written, err = s.bucket.Create(ctx, name, value)
+		} else {
+			written, err = s.bucket.Update(ctx, name, value, revision)
+		}
+		return err
+	})
+	return written, err
+}
+
+// Delete implements [keyvalue.Store].
+func (s *Store) Delete(ctx context.Context, name string, revision uint64) error {
+	return s.change(ctx, name, revision, func() error {
+		return s.bucket.Purge(ctx, name, jetstream.LastRevision(revision), jetstream.PurgeTTL(markerLife))
+	})
+}
+
+// change makes a change, and makes it again where a replicated stream speaks of a conflict although there is none.
+func (s *Store) change(ctx context.Context, name string, revision uint64, try func() error) error {
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		if !conflicts(err) {
+			return fmt.Errorf("natskv: put %s: %w", name, err)
+		}
+		entry, err := s.bucket.Get(ctx, name)
+		switch {
+		case errors.Is(err, jetstream.ErrKeyNotFound):
+			if revision > 0 {
+				return fmt.Errorf("%w: %s", keyvalue.ErrConflict, name)
+			}
+		case err != nil:
+			return fmt.Errorf("natskv: get %s: %w", name, err)
+		case entry.Revision() != revision:
+			return fmt.Errorf("%w: %s", keyvalue.ErrConflict, name)
+		}
+		timer := time.NewTimer(wait/2 + rand.N(wait))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("natskv: put %s: %w", name, context.Cause(ctx))
+		}
+	}
+}
+
+func conflicts(err error) bool {
+	if errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+		return true
+	}
+	told, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && (told.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		told.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// List implements [keyvalue.Store].
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[keyvalue.Entry, error] {
+	return func(yield func(keyvalue.Entry, error) bool) {
+		watcher, err := s.bucket.Watch(ctx, prefix+">", jetstream.IgnoreDeletes())
+		if err != nil {
+			yield(keyvalue.Entry{}, fmt.Errorf("natskv: list %s: %w", prefix, err))
+			return
+		}
+		defer func() { _ = watcher.Stop() }()
+		for {
+			select {
+			case entry, ok := <-watcher.Updates():
+				if !ok {
+					yield(keyvalue.Entry{}, fmt.Errorf("natskv: list %s: %w", prefix, nats.ErrConnectionClosed))
+					return
+				}
+				if entry == nil { // The end of what there was.
+					return
+				}
+				if !yield(keyvalue.Entry{
+					Name: entry.Key(), Value: entry.Value(), Revision: entry.Revision(), At: entry.Created(),
+				}, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(keyvalue.Entry{}, fmt.Errorf("natskv: list %s: %w", prefix, context.Cause(ctx)))
+				return
+			}
+		}
+	}
+}

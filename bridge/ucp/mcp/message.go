@@ -1,0 +1,121 @@
+package mcp
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+)
+
+// envelope is a JSON-RPC message.
+type envelope struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  any             `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *failure        `json:"error,omitempty"`
+}
+
+// failure is the error of a JSON-RPC message, as UCP writes it.
+type failure struct {
+	Code    int          `json:"code"`
+	Message string       `json:"message"`
+	Data    *failureData `json:"data,omitempty"`
+}
+
+// failureData says what the body of the REST answer would have said. Status is the status that it would have had.
+type failureData struct {
+	Code        string          `json:"code,omitempty"`
+	Content     string          `json:"content,omitempty"`
+	ContinueURL string          `json:"continue_url,omitempty"`
+	RetryAfter  json.RawMessage `json:"retry_after,omitempty"`
+	Status      int             `json:"status,omitempty"`
+	// Body is the whole body, where it is more than code and content.
+	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// rpcCode is the JSON-RPC code for a status (UCP 2026-04-08, overview, error codes).
+func rpcCode(status int, code string) int {
+	switch {
+	case status == http.StatusFailedDependency, code == "invalid_profile_url", code == "profile_malformed", code == "version_unsupported":
+		return -32001
+	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
+		return -32600
+	case status == http.StatusInternalServerError:
+		return -32603
+	}
+	return -32000
+}
+
+// status is the status that a failure stands for.
+func (f *failure) status() int {
+	if f.Data != nil && f.Data.Status >= 400 && f.Data.Status < 600 {
+		return f.Data.Status
+	}
+	if f.Data != nil {
+		switch f.Data.Code {
+		case "invalid_profile_url", "digest_mismatch", "algorithm_unsupported":
+			return http.StatusBadRequest
+		case "profile_unreachable":
+			return http.StatusFailedDependency
+		case "profile_malformed", "version_unsupported":
+			return http.StatusUnprocessableEntity
+		case "profile_not_trusted":
+			return http.StatusForbidden
+		case "signature_missing", "signature_invalid", "key_not_found":
+			return http.StatusUnauthorized
+		}
+		if len(f.Data.RetryAfter) > 0 {
+			return http.StatusTooManyRequests
+		}
+	}
+	switch f.Code {
+	case -32700, -32600, -32602:
+		return http.StatusUnprocessableEntity
+	case -32601:
+		return http.StatusNotFound
+	case -32000, -32001:
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
+// meta is the metadata of a request (UCP 2026-01-23 and later).
+type meta struct {
+	Agent struct {
+		Profile string `json:"profile"`
+	} `json:"ucp-agent"`
+	Key string `json:"idempotency-key,omitempty"`
+}
+
+// arguments are those of a tool call. In 2026-01-11 the profile stands in _meta and the checkout's members beside it.
+type arguments struct {
+	Meta     *meta           `json:"meta,omitempty"`
+	ID       string          `json:"id,omitempty"`
+	Checkout json.RawMessage `json:"checkout,omitempty"`
+	// Of 2026-01-11 and 2026-01-23.
+	Key     string          `json:"idempotency_key,omitempty"`
+	Payment json.RawMessage `json:"payment,omitempty"`
+	Legacy  *struct {
+		UCP struct {
+			Profile string `json:"profile"`
+		} `json:"ucp"`
+	} `json:"_meta,omitempty"`
+}
+
+func (a arguments) profile() string {
+	if a.Meta != nil && a.Meta.Agent.Profile != "" {
+		return a.Meta.Agent.Profile
+	}
+	if a.Legacy != nil {
+		return a.Legacy.UCP.Profile
+	}
+	return ""
+}
+
+func (a arguments) key() string {
+	if a.Meta != nil {
+		return cmp.Or(a.Meta.Key, a.Key)
+	}
+	return a.Key
+}

@@ -1,0 +1,302 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
+)
+
+// MaximumRequest is how many bytes of a request are read.
+const MaximumRequest = 1 << 20
+
+// NewHandler makes the MCP endpoint of a business, for Streamable HTTP without sessions: each call of a tool becomes the
+// REST request of the operation, with the same headers, and rest's answer becomes the result. So whatever holds for REST,
+// idempotency and negotiation included, holds here. The name and version are told to clients that ask.
+//
+// A business outcome is a result with structuredContent; an answer with a status of 400 and more is a JSON-RPC error with
+// UCP's codes, and the HTTP status too is that of the answer. JSON-RPC without tools, as release 2026-01-11 has it, is
+// understood as well. The handler blocks as long as rest does and is safe for concurrent use if rest is.
+func NewHandler(rest http.Handler, name, version string) http.Handler {
+	server := mcp.NewServer(&mcp.Implementation{Name: name, Version: version}, nil)
+	for _, o := range operations {
+		server.AddTool(&mcp.Tool{
+			Name: string(o.tool), Description: o.description, InputSchema: o.schema(),
+			Annotations: &mcp.ToolAnnotations{
+				ReadOnlyHint: o.method == http.MethodGet, IdempotentHint: o.method == http.MethodGet || o.key,
+			},
+		}, func(ctx context.Context, call *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			var header http.Header
+			if call.Extra != nil {
+				header = call.Extra.Header
+			}
+			text, failed := serve(ctx, rest, o, header, call.Params.Arguments)
+			if failed != nil {
+				data, err := json.Marshal(failed.Data)
+				if err != nil {
+					return nil, err
+				}
+				return nil, &jsonrpc.Error{Code: int64(failed.Code), Message: failed.Message, Data: data}
+			}
+			return &mcp.CallToolResult{
+				StructuredContent: text, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}},
+			}, nil
+		})
+	}
+	tools := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaximumRequest,
+		// A business is reached by its public name; whoever listens on loopback behind a proxy has other hosts there.
+		DisableLocalhostProtection: true, PropagateRequestCancellation: true,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaximumRequest))
+		if err != nil {
+			status := http.StatusBadRequest
+			if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+				status = http.StatusRequestEntityTooLarge
+			}
+			http.Error(w, http.StatusText(status), status)
+			return
+		}
+		var asked struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+			Params json.RawMessage `json:"params"`
+		}
+		if json.Unmarshal(body, &asked) == nil {
+			if o, ok := operationOf(asked.Method); ok {
+				plain(r.Context(), w, rest, o, r.Header, asked.ID, asked.Params)
+				return
+			}
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		buffered := &recorder{header: http.Header{}}
+		tools.ServeHTTP(buffered, r)
+		buffered.send(w)
+	})
+}
+
+// plain answers JSON-RPC whose methods are the operations.
+func plain(ctx context.Context, w http.ResponseWriter, rest http.Handler, o operation, header http.Header, id, params json.RawMessage) {
+	answer := envelope{Version: "2.0", ID: id}
+	status := http.StatusOK
+	text, failed := serve(ctx, rest, o, header, params)
+	if failed != nil {
+		answer.Error, status = failed, failed.status()
+	} else {
+		answer.Result = text
+	}
+	body, err := json.Marshal(answer)
+	if err != nil {
+		http.Error(w, "", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // Nobody is there to be told.
+}
+
+// schema is what a tool takes. The checkout itself is described by UCP's schemas, which depend on the release.
+func (o operation) schema() json.RawMessage {
+	required := []string{"meta"}
+	properties := map[string]any{"meta": map[string]any{
+		"type": "object", "required": []string{"ucp-agent"},
+		"properties": map[string]any{
+			"ucp-agent": map[string]any{
+				"type": "object", "required": []string{"profile"},
+				"properties": map[string]any{"profile": map[string]any{"type": "string", "format": "uri"}},
+			},
+			"idempotency-key": map[string]any{"type": "string"},
+		},
+	}}
+	if o.key {
+		properties["meta"].(map[string]any)["required"] = []string{"ucp-agent", "idempotency-key"}
+	}
+	if o.identified {
+		required = append(required, "id")
+		properties["id"] = map[string]any{"type": "string"}
+	}
+	if o.payload != "" {
+		required = append(required, o.payload)
+		properties[o.payload] = map[string]any{"type": "object"}
+	}
+	// A map of strings, lists and maps can always be encoded.
+	text, _ := json.Marshal(map[string]any{"type": "object", "properties": properties, "required": required})
+	return text
+}
+
+// serve makes the REST request of a tool call and gives the body of its answer, or what went wrong.
+func serve(ctx context.Context, rest http.Handler, o operation, header http.Header, given json.RawMessage) (json.RawMessage, *failure) {
+	var a arguments
+	if err := json.Unmarshal(given, &a); err != nil {
+		return nil, &failure{Code: -32602, Message: "The arguments cannot be read.", Data: &failureData{
+			Code: "invalid_request", Content: "The arguments of " + string(o.tool) + " cannot be read.",
+			Status: http.StatusUnprocessableEntity,
+		}}
+	}
+	body, wrong := o.body(a, given)
+	switch {
+	case wrong != "":
+	case o.identified && a.ID == "":
+		wrong = "The argument id is missing."
+	case o.key && a.key() == "" && header.Get("Idempotency-Key") == "":
+		wrong = "The argument meta has no idempotency-key."
+	}
+	if wrong != "" {
+		return nil, &failure{Code: -32602, Message: wrong, Data: &failureData{
+			Code: "invalid_request", Content: wrong, Status: http.StatusUnprocessableEntity,
+		}}
+	}
+	request, err := http.NewRequestWithContext(ctx, o.method, o.path(a.ID), bytes.NewReader(body))
+	if err != nil {
+		return nil, &failure{Code: -32602, Message: "The id cannot be part of a request."}
+	}
+	request.Header = header.Clone()
+	if request.Header == nil {
+		request.Header = http.Header{}
+	}
+	for _, name := range []string{"Content-Length", "Mcp-Session-Id", "Mcp-Protocol-Version", "Accept", "Content-Type", "Content-Digest", "Signature", "Signature-Input"} {
+		request.Header.Del(name)
+	}
+	request.Header.Set("Accept", "application/json")
+	if len(body) > 0 {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if profile := a.profile(); profile != "" {
+		request.Header.Set("UCP-Agent", negotiation.Agent{Profile: profile}.String())
+	}
+	if key := cmp.Or(a.key(), request.Header.Get("Idempotency-Key")); key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	} else if o.method != http.MethodGet {
+		// REST requires a key; over MCP creating and updating may go without, which is the same as a key used once.
+		request.Header.Set("Idempotency-Key", uuid.NewString())
+	}
+	if request.Header.Get("Request-Id") == "" {
+		request.Header.Set("Request-Id", uuid.NewString())
+	}
+	// 2026-01-11 requires the header on REST; over JSON-RPC there is none. Whether signatures are good is for whoever
+	// stands in front of this handler to say, for it is this transport's request that is signed.
+	if request.Header.Get("Request-Signature") == "" {
+		request.Header.Set("Request-Signature", "unsigned")
+	}
+	answer := &recorder{header: http.Header{}}
+	rest.ServeHTTP(answer, request)
+	if answer.code() < http.StatusBadRequest {
+		return answer.body.Bytes(), nil
+	}
+	return nil, answer.failure()
+}
+
+// body gives the body of the REST request. In 2026-01-11 the members of the checkout may stand beside _meta.
+func (o operation) body(a arguments, given json.RawMessage) ([]byte, string) {
+	if o.payload == "" {
+		return nil, ""
+	}
+	if len(a.Checkout) > 0 {
+		if !strings.HasPrefix(strings.TrimSpace(string(a.Checkout)), "{") {
+			return nil, "The argument checkout is no object."
+		}
+		return a.Checkout, ""
+	}
+	if a.Legacy == nil {
+		return nil, "The argument checkout is missing."
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(given, &members); err != nil {
+		return nil, "The parameters are no object."
+	}
+	for _, name := range []string{"_meta", "meta", "idempotency_key"} {
+		delete(members, name)
+	}
+	if o.key {
+		delete(members, "id")
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		return nil, "The parameters cannot be read."
+	}
+	return text, ""
+}
+
+// recorder keeps an answer.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
+
+func (r *recorder) code() int { return cmp.Or(r.status, http.StatusOK) }
+
+// failure makes a JSON-RPC error of an answer.
+func (r *recorder) failure() *failure {
+	status := r.code()
+	var said struct {
+		Code        string          `json:"code"`
+		Content     string          `json:"content"`
+		Detail      json.RawMessage `json:"detail"`
+		ContinueURL string          `json:"continue_url"`
+	}
+	data := &failureData{Status: status}
+	if json.Unmarshal(r.body.Bytes(), &said) == nil {
+		var detail string
+		if json.Unmarshal(said.Detail, &detail) != nil {
+			detail = ""
+		}
+		data.Code, data.Content, data.ContinueURL = strings.ToLower(said.Code), cmp.Or(said.Content, detail), said.ContinueURL
+		data.Body = bytes.Clone(r.body.Bytes())
+	}
+	if after := r.header.Get("Retry-After"); after != "" {
+		var number json.Number
+		if json.Unmarshal([]byte(after), &number) == nil {
+			data.RetryAfter = json.RawMessage(after)
+		} else if text, err := json.Marshal(after); err == nil {
+			data.RetryAfter = text
+		}
+	}
+	return &failure{
+		Code: rpcCode(status, data.Code), Message: cmp.Or(data.Content, fmt.Sprintf("%d %s", status, http.StatusText(status))),
+		Data: data,
+	}
+}
+
+// send passes an answer of the library on, with the HTTP status of what the JSON-RPC error says (UCP 2026-04-08,
+// overview, transport bindings).
+func (r *recorder) send(w http.ResponseWriter) {
+	status := r.code()
+	var answer struct {
+		Error *failure `json:"error"`
+	}
+	if status == http.StatusOK && json.Unmarshal(r.body.Bytes(), &answer) == nil && answer.Error != nil &&
+		answer.Error.Data != nil && answer.Error.Data.Status != 0 {
+		status = answer.Error.status()
+		if after := answer.Error.Data.RetryAfter; len(after) > 0 {
+			w.Header().Set("Retry-After", strings.Trim(string(after), `"`))
+		}
+	}
+	for name, values := range r.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(r.body.Bytes()) // Nobody is there to be told.
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/bridge/approval"
+	"github.com/strabo-engine/strabo/bridge/approval/natsapproval"
+	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/audit/natsaudit"
+	"github.com/strabo-engine/strabo/syncserver/embedded"
+)
+
+// TestAuditAndApprovalsOverNATS runs the commands beside a bridge that keeps both in a NATS.
+func TestAuditAndApprovalsOverNATS(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{StoreDir: t.TempDir(), Listen: "127.0.0.1:0"})
+	require.NoError(t, err)
+	defer server.Shutdown()
+	conn, err := server.Connect()
+	require.NoError(t, err)
+	defer conn.Close()
+	url := server.URL()
+
+	for _, command := range [][]string{{"audit"}, {"approvals", "ls"}} {
+		code, out, errs := runStrabo("", append(command, "--nats", url)...)
+		require.Equal(t, exitWrongUse, code, "the commands make nothing that is not there")
+		require.Empty(t, out)
+		require.Contains(t, errs, "not found")
+	}
+
+	stream, err := natsaudit.Open(t.Context(), conn, natsaudit.Options{})
+	require.NoError(t, err)
+	for _, kind := range []audit.Kind{audit.FirstCall, audit.Denied} {
+		require.NoError(t, stream.Record(t.Context(), audit.Record{At: time.Now(), Kind: kind, Enactment: `{"cid":"c1"}`}))
+	}
+	code, out, errs := runStrabo("", "audit", "--nats", url, "--kind", "denied")
+	require.Zero(t, code, errs)
+	require.Equal(t, 1, strings.Count(out, "\n"))
+	require.Contains(t, out, ` denied             {"cid":"c1"}`)
+
+	store, err := natsapproval.Open(t.Context(), conn, natsapproval.Options{})
+	require.NoError(t, err)
+	request := approval.Request{ID: "pay-1", Digest: strings.Repeat("1", 64), At: time.Now()}
+	_, err = store.Ask(t.Context(), request)
+	require.NoError(t, err)
+	waited := make(chan approval.Decision)
+	go func() {
+		decision, err := store.Wait(t.Context(), "pay-1")
+		if err != nil {
+			decision.Reason = err.Error()
+		}
+		waited <- decision
+	}()
+	code, out, errs = runStrabo("", "approvals", "ls", "--nats", url, "--json")
+	require.Zero(t, code, errs)
+	var shown struct{ Reference string }
+	require.NoError(t, json.Unmarshal([]byte(out), &shown))
+	code, _, errs = runStrabo("", "approvals", "grant", "--nats", url, shown.Reference, "--by", "ada", "--reason", "fine")
+	require.Zero(t, code, errs)
+	decision := <-waited
+	require.Equal(t, approval.Granted, decision.State)
+	require.Equal(t, "ada", decision.By)
+	code, _, errs = runStrabo("", "approvals", "deny", "--nats", url, shown.Reference)
+	require.Equal(t, exitNo, code)
+	require.Contains(t, errs, "granted pay-1@1111111111111111 by ada")
+}

@@ -37,8 +37,10 @@ func ledgerOf(t fataler, r *enactment.Rules, pages int) *enactment.State {
 		page := map[string]any{"Book": "b", "Page": n, "text": "once upon a time", "pin": fmt.Sprintf("secret %d", n)}
 		happen(t, s, enactment.Attempt{ID: fmt.Sprintf("w%d", n), Identity: clerk, Action: "Write", Values: values(t, page)})
 		if n%3 == 0 {
-			happen(t, s, enactment.Attempt{ID: fmt.Sprintf("s%d", n), Identity: clerk, Action: "Strike",
-				Values: values(t, map[string]any{"Book": "b", "Page": n})})
+			happen(t, s, enactment.Attempt{
+				ID: fmt.Sprintf("s%d", n), Identity: clerk, Action: "Strike",
+				Values: values(t, map[string]any{"Book": "b", "Page": n}),
+			})
 		}
 	}
 	return s
@@ -57,8 +59,10 @@ func TestSnapshotStaysWhileTheStateGoesOn(t *testing.T) {
 	s := ledgerOf(t, r, 3)
 	taken := s.Snapshot()
 	want, _ := taken.Append(nil, nil)
-	happen(t, s, enactment.Attempt{ID: "x", Identity: enactment.Identity{Role: "Auditor", Party: "eve"}, Action: "Approve",
-		Values: values(t, map[string]any{"Book": "b", "Page": 1, "note": "fine"})})
+	happen(t, s, enactment.Attempt{
+		ID: "x", Identity: enactment.Identity{Role: "Auditor", Party: "eve"}, Action: "Approve",
+		Values: values(t, map[string]any{"Book": "b", "Page": 1, "note": "fine"}),
+	})
 	got, _ := taken.Append(nil, nil)
 	require.Equal(t, want, got)
 	require.Equal(t, 4, taken.Len())
@@ -114,8 +118,10 @@ func FuzzRestore(f *testing.F) {
 			_, _ = restored.Party(role)
 		}
 		_ = instanceTexts(restored)
-		_, outcomes := enactment.Judge(restored, enactment.Attempt{ID: "x", Identity: enactment.Identity{Role: "Clerk", Party: "ann"},
-			Action: "Write", Values: values(t, map[string]any{"Book": "b", "Page": 9, "text": "t", "pin": 1})})
+		_, outcomes := enactment.Judge(restored, enactment.Attempt{
+			ID: "x", Identity: enactment.Identity{Role: "Clerk", Party: "ann"},
+			Action: "Write", Values: values(t, map[string]any{"Book": "b", "Page": 9, "text": "t", "pin": 1}),
+		})
 		require.Len(t, outcomes, 1)
 		again, more := restored.Snapshot().Append(nil, nil)
 		twice, err := r.Restore(s.Key(), string(again), string(more))

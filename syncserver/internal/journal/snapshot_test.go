@@ -217,6 +217,7 @@ func BenchmarkOpen(b *testing.B) {
 	for _, every := range []int{0, 500} {
 		b.Run(fmt.Sprintf("snapshots=%t", every > 0), func(b *testing.B) {
 			var took time.Duration
+			fastest := time.Hour
 			for range b.N {
 				b.StopTimer()
 				j := open(b, server, rules, func(c *journal.Config) { c.SnapshotEvery = every })
@@ -226,8 +227,10 @@ func BenchmarkOpen(b *testing.B) {
 					require.Equal(b, uint64(actions), e.State().Sequence())
 				}))
 				took += time.Since(began)
+				fastest = min(fastest, time.Since(began))
 			}
 			b.ReportMetric(float64(took.Milliseconds())/float64(b.N), "ms/open")
+			b.ReportMetric(float64(fastest.Microseconds())/1000, "ms/fastest")
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
@@ -44,6 +45,8 @@ type buyCommand struct {
 
 	Journal string `group:"Journal" placeholder:"FILE" help:"Write down what is asked of the shop before it is asked, so that the same command again goes on with the purchase instead of buying twice."`
 	OrderID string `group:"Journal" name:"order-id" placeholder:"ID" help:"Which purchase in the journal; a new id begins a new one. By default order."`
+
+	Audit string `type:"path" group:"Audit" placeholder:"FILE" help:"Append to an audit what is asked of the shop and what is not, for strabo audit. What changes anything does not leave unless it is in there first. FILE.key has the key of its hashes."`
 
 	Timeout time.Duration `default:"2m" help:"How long to wait, also for finding out what became of a lost call."`
 	JSON    bool          `name:"json" help:"Print records and calls, one JSON object a line, instead of the order."`
@@ -77,6 +80,7 @@ func (buyCommand) examples() string {
   strabo buy --business https://shop.example --item lamp --street '9 New Rd' --city Austin --region TX \
       --postal-code 73301 --country US --max 10000
   strabo buy --business https://shop.example --item lamp --journal purchases.journal --order-id lamp-for-ada
+  strabo buy --business http://localhost:8182 --item pot_ceramic --audit audit.jsonl
   strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.status).url'
 `
 }
@@ -136,6 +140,11 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	defer done()
 
 	told := new(story.Story)
+	sink, hasher, kept, err := c.audit(told)
+	if err != nil {
+		return err
+	}
+	defer kept()
 	at, err := counter.Open(business, counter.Options{
 		Decide: func(bill shopper.Bill) shopper.Decision {
 			// What an earlier process has asked of the shop is not to be changed now.
@@ -146,7 +155,7 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 			}
 			return shopper.Decision{Pay: instrument}
 		},
-		Currency: c.Currency, Recorder: told.Recorder(platformSide), Audit: told, Purchase: purchase, Patience: patience(ctx),
+		Currency: c.Currency, Recorder: told.Recorder(platformSide), Audit: sink, AuditRequired: c.Audit != "", Hasher: hasher, Purchase: purchase, Patience: patience(ctx),
 		Logger:  slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelError})),
 		Subject: c.subject(),
 		Grant:   policy.StandingGrant{By: c.subject(), Reason: "the command strabo buy" + c.bound()},
@@ -172,6 +181,22 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 		return buying
 	}
 	return c.answer(s, told, ending, unknown)
+}
+
+// audit gives where records go besides the story, and what closes that.
+func (c *buyCommand) audit(told audit.Sink) (audit.Sink, *audit.Hasher, func(), error) {
+	if c.Audit == "" {
+		return told, nil, func() {}, nil
+	}
+	hasher, err := audit.LoadHasher(c.Audit + ".key")
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("--audit: %w", err)
+	}
+	file, err := audit.OpenFile(c.Audit, audit.FileOptions{})
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("--audit: %w", err)
+	}
+	return audit.All(told, audit.Require(file)), hasher, func() { _ = file.Close() }, nil
 }
 
 // patience is how long one call may be followed up: less than there is time, so that it can be said what came of it.

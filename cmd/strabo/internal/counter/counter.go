@@ -36,6 +36,10 @@ type Options struct {
 	// may be nil.
 	Recorder func(enactment.Record)
 	Audit    audit.Sink
+	// AuditRequired keeps what changes anything from leaving unless Audit has it first. Hasher makes the hashes of Audit;
+	// nil for one that is gone with the process.
+	AuditRequired bool
+	Hasher        *audit.Hasher
 	// Subject is for whom is bought, Grant says who has agreed to pay. Without them no payment leaves.
 	Subject string
 	Grant   policy.StandingGrant
@@ -102,7 +106,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: bridge.Patience{Deadline: options.Patience},
-		Audit:    c.sink(options.Audit),
+		Audit:    c.sink(options.Audit), AuditRequired: options.AuditRequired, Hasher: options.Hasher,
 		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party, Subject: options.Subject}, nil
 		},

@@ -43,9 +43,9 @@ type buyCommand struct {
 	Journal string `group:"Journal" placeholder:"FILE" help:"Write down what is asked of the shop before it is asked, so that the same command again goes on with the purchase instead of buying twice."`
 	OrderID string `group:"Journal" name:"order-id" placeholder:"ID" help:"Which purchase in the journal; a new id begins a new one. By default order."`
 
-	Ask     string `group:"Policy" type:"path" placeholder:"DIR" help:"Pay only when somebody has agreed with strabo approvals; the question is put into this directory. Without it the command itself agrees."`
-	Audit   string `group:"Policy" type:"path" placeholder:"FILE" help:"Write down every call, and every decision not to call, before anything is asked of the shop; see strabo audit."`
-	HashKey string `group:"Policy" type:"path" placeholder:"FILE" help:"The key of the hashes in --audit and --ask, made if there is none. Without it an approval that was given before a crash has to be given again."`
+	Policy string `group:"Policy" type:"path" placeholder:"FILE" help:"A runtime.yaml: what is wanted of the operations of a UCP shop beyond their contracts. It may only tighten them."`
+	Ask    string `group:"Policy" type:"path" placeholder:"DIR" help:"Pay only when somebody has agreed with strabo approvals; the question is put into this directory (DIR.key, or that of --audit, has the key of its digests). Without it the command itself agrees."`
+	Audit  string `group:"Policy" type:"path" placeholder:"FILE" help:"Append to an audit what is asked of the shop and what is not, for strabo audit. What changes anything does not leave unless it is in there first. FILE.key has the key of its hashes."`
 
 	Timeout time.Duration `default:"2m" help:"How long to wait, also for finding out what became of a lost call."`
 	JSON    bool          `name:"json" help:"Print records and calls, one JSON object a line, instead of the order."`
@@ -141,7 +141,7 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer done()
 
-	standing, finish, err := c.policy(s)
+	under, finish, err := c.policy(s)
 	if err != nil {
 		return err
 	}
@@ -158,9 +158,10 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 			}
 			return shopper.Decision{Pay: instrument}
 		},
-		Currency: c.Currency, Recorder: told.Recorder(platformSide), Audit: audit.All(standing.audit, told), Purchase: purchase, Patience: patience(ctx),
+		Currency: c.Currency, Recorder: told.Recorder(platformSide), Purchase: purchase, Patience: patience(ctx),
+		Policy: under.policy, Audit: audit.All(told, under.audit), AuditRequired: c.Audit != "", Hasher: under.hasher,
 		Logger:  slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelError})),
-		Subject: c.subject(), Approvals: standing.approvals, AuditRequired: c.Audit != "", Hasher: standing.hasher,
+		Subject: c.subject(), Approvals: under.approvals,
 	})
 	if err != nil {
 		return err

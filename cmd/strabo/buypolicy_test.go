@@ -34,7 +34,7 @@ func TestBuyAsksFirst(t *testing.T) {
 			}
 			done := make(chan result, 1)
 			go func() {
-				code, out, err := runStrabo("", shop.buy("--ask", questions, "--audit", file, "--hash-key", filepath.Join(dir, "key"))...)
+				code, out, err := runStrabo("", shop.buy("--ask", questions, "--audit", file)...)
 				done <- result{code, out, err}
 			}()
 			store, err := approval.OpenFileStore(questions, approval.FileOptions{})
@@ -65,6 +65,26 @@ func TestBuyAsksFirst(t *testing.T) {
 			require.Equal(t, 2, strings.Count(out, "\n"), out)
 		})
 	}
-	_, _, err := runStrabo("", "buy", "--business", "http://127.0.0.1:0", "--item", "x", "--hash-key", t.TempDir())
-	require.NotContains(t, err, "panic")
+}
+
+// TestBuyUnderARuntime: what the operator wants only tightens, and holds.
+func TestBuyUnderARuntime(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "runtime.yaml")
+	buy := func(runtime string) (int, string, string) {
+		require.NoError(t, os.WriteFile(file, []byte("version: 1\n"+runtime), 0o600))
+		shop := openPaperShop(t, nil)
+		code, out, err := runStrabo("", shop.buy("--policy", file)...)
+		if code != 0 {
+			require.Empty(t, shop.keys("complete"))
+		}
+		return code, out, err
+	}
+	code, _, err := buy("operations: {checkout_complete: {timeout: 1h}}\n")
+	require.Equal(t, exitWrongUse, code)
+	require.Contains(t, err, "runtime.yaml:2:")
+	code, out, err := buy("operations: {checkout_complete: {enabled: false}}\n")
+	require.Equal(t, exitNo, code, err)
+	require.Contains(t, out, "Not asked of the shop: policy: checkout_complete denied: the operation is not enabled")
+	code, out, err = buy("defaults: {timeout: 20s}\n")
+	require.Zero(t, code, out+err)
 }

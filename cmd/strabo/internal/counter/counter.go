@@ -36,10 +36,12 @@ type Options struct {
 	// may be nil.
 	Recorder func(enactment.Record)
 	Audit    audit.Sink
-	// AuditRequired keeps calls that change something from leaving before Audit has kept that they are about to. Hasher
-	// makes the hashes in the audit and in approvals; one of this process if nil.
+	// AuditRequired keeps what changes anything from leaving unless Audit has it first. Hasher makes the hashes of Audit and
+	// of approvals; nil for one that is gone with the process.
 	AuditRequired bool
 	Hasher        *audit.Hasher
+	// Policy is that of the calls; nil for the contracts as they are.
+	Policy *policy.Policy
 	// Subject is for whom is bought, Approvals decide whether it may be paid. Without them no payment leaves.
 	Subject   string
 	Approvals policy.Approver
@@ -110,7 +112,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party, Subject: options.Subject}, nil
 		},
-		Approvals: options.Approvals, AuditRequired: options.AuditRequired, Hasher: options.Hasher,
+		Approvals: options.Approvals, Policy: options.Policy, AuditRequired: options.AuditRequired, Hasher: options.Hasher,
 		OnUnknown: func(u bridge.Unsettled) {
 			c.told(u)
 			c.stop(unsettled(u))

@@ -111,10 +111,8 @@ func (l *ledger) enabled(role string, wanted func(action string) bool) []enactme
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	var feasible []enactment.Feasible
-	for f := range l.state.Enabled(role) {
-		if wanted(f.Action) {
-			feasible = append(feasible, f)
-		}
+	for f := range l.state.EnabledOf(role, wanted) {
+		feasible = append(feasible, f)
 	}
 	return feasible
 }

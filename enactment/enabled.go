@@ -43,11 +43,16 @@ type Open struct {
 // It gives the same on the whole state and on a state folded from what the role sees. Combinations multiply, so stop
 // when enough. The state must not change while the iterator runs.
 func (s *State) Enabled(role string) iter.Seq[Feasible] {
+	return s.EnabledOf(role, func(string) bool { return true })
+}
+
+// EnabledOf is Enabled for those actions alone that are wanted, so that nothing is worked out for the others.
+func (s *State) EnabledOf(role string, wanted func(action string) bool) iter.Seq[Feasible] {
 	return func(yield func(Feasible) bool) {
 		var known *seenKeys
 		begun := s.seesAny(role)
 		for _, rule := range s.rules.byRole[role] {
-			if len(rule.keys) == 0 {
+			if len(rule.keys) == 0 || !wanted(rule.name) {
 				continue
 			}
 			if known == nil && len(rule.residual) > 0 {

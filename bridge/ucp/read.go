@@ -9,112 +9,125 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/strabo-engine/strabo/enactment"
 )
 
-// readAs reads JSON into what into points to, as encoding/json does but for three things, so that what is read is what
+// readAs reads a value into what into points to, as encoding/json does but for three things, so that what is read is what
 // was said: names of members count with their case; a number that goes into an integer counts by its value, so that
 // 1e1 is 10 (semantics, section 3); and a null is no member of an array, for nobody could say what it stands for.
 // A member that into has no place for is left out, a null where no array is around it is nothing at all. The error is
 // the [*problem] that says where, below path, which is a JSONPath.
-func readAs(text []byte, path string, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
+func readAs(asked enactment.Value, path string, into any) error {
+	decoder := json.NewDecoder(strings.NewReader(asked.String()))
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
 		return invalid(path, "%s is not sound JSON.", path)
 	}
-	fitting, err := fit(value, reflect.TypeOf(into).Elem(), path)
-	if err != nil {
-		return err
-	}
-	var plain bytes.Buffer
-	encoder := json.NewEncoder(&plain)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(fitting); err != nil {
-		return fmt.Errorf("ucp: inbound: %w", err)
-	}
-	if err := json.Unmarshal(plain.Bytes(), into); err != nil {
-		return invalid(path, "%s has another shape.", path)
-	}
-	return nil
+	return fill(value, reflect.ValueOf(into).Elem(), path)
 }
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()
 
-// fit gives what of a value a type has a place for.
-func fit(value any, into reflect.Type, path string) (any, error) {
-	switch {
-	case value == nil:
-		return nil, nil
-	case into == rawMessage:
-		return value, withoutNulls(value, path)
+// fill puts into a variable what it has a place for.
+func fill(value any, into reflect.Value, path string) error {
+	if value == nil {
+		return nil
+	}
+	if into.Type() == rawMessage {
+		if err := withoutNulls(value, path); err != nil {
+			return err
+		}
+		text, err := plainJSON(value)
+		into.SetBytes(text)
+		return err
 	}
 	switch into.Kind() {
 	case reflect.Pointer:
-		return fit(value, into.Elem(), path)
+		target := reflect.New(into.Type().Elem())
+		into.Set(target)
+		return fill(value, target.Elem(), path)
 	case reflect.String:
-		if _, ok := value.(string); !ok {
-			return nil, invalid(path, "%s must be a string.", path)
+		text, ok := value.(string)
+		if !ok {
+			return invalid(path, "%s must be a string.", path)
 		}
+		into.SetString(text)
 	case reflect.Int64:
-		return wholeNumber(value, path)
+		whole, err := wholeNumber(value, path)
+		into.SetInt(whole)
+		return err
 	case reflect.Slice:
-		return fitArray(value, into, path)
-	case reflect.Map, reflect.Struct:
-		return fitObject(value, into, path)
+		return fillArray(value, into, path)
+	case reflect.Map:
+		return fillMap(value, into, path)
+	case reflect.Struct:
+		return fillObject(value, into, path)
 	default:
-		return nil, fmt.Errorf("ucp: inbound: there is no way to read %s", into)
+		return fmt.Errorf("ucp: inbound: there is no way to read %s", into.Type())
 	}
-	return value, nil
+	return nil
 }
 
-func fitArray(value any, into reflect.Type, path string) (any, error) {
+func plainJSON(value any) (json.RawMessage, error) {
+	var plain bytes.Buffer
+	encoder := json.NewEncoder(&plain)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, fmt.Errorf("ucp: inbound: %w", err)
+	}
+	return plain.Bytes(), nil
+}
+
+func fillArray(value any, into reflect.Value, path string) error {
 	members, ok := value.([]any)
 	if !ok {
-		return nil, invalid(path, "%s must be an array.", path)
+		return invalid(path, "%s must be an array.", path)
 	}
-	fitting := make([]any, len(members))
+	into.Set(reflect.MakeSlice(into.Type(), len(members), len(members)))
 	for i, member := range members {
-		at := fmt.Sprintf("%s[%d]", path, i)
+		at := path + "[" + strconv.Itoa(i) + "]"
 		if member == nil {
-			return nil, isNull(at)
+			return isNull(at)
 		}
-		var err error
-		if fitting[i], err = fit(member, into.Elem(), at); err != nil {
-			return nil, err
+		if err := fill(member, into.Index(i), at); err != nil {
+			return err
 		}
 	}
-	return fitting, nil
+	return nil
 }
 
-func fitObject(value any, into reflect.Type, path string) (any, error) {
+func fillMap(value any, into reflect.Value, path string) error {
 	members, ok := value.(map[string]any)
 	if !ok {
-		return nil, invalid(path, "%s must be an object.", path)
+		return invalid(path, "%s must be an object.", path)
 	}
-	fitting := make(map[string]any)
-	take := func(name string, member reflect.Type) (err error) {
-		if given, ok := members[name]; ok {
-			fitting[name], err = fit(given, member, path+"."+name)
+	into.Set(reflect.MakeMapWithSize(into.Type(), len(members)))
+	for name, member := range members {
+		filled := reflect.New(into.Type().Elem()).Elem()
+		if err := fill(member, filled, path+"."+name); err != nil {
+			return err
 		}
-		return err
+		into.SetMapIndex(reflect.ValueOf(name), filled)
 	}
-	if into.Kind() == reflect.Map {
-		for name := range members {
-			if err := take(name, into.Elem()); err != nil {
-				return nil, err
-			}
-		}
-		return fitting, nil
+	return nil
+}
+
+func fillObject(value any, into reflect.Value, path string) error {
+	members, ok := value.(map[string]any)
+	if !ok {
+		return invalid(path, "%s must be an object.", path)
 	}
 	for i := range into.NumField() {
-		field := into.Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if err := take(name, field.Type); err != nil {
-			return nil, err
+		name, _, _ := strings.Cut(into.Type().Field(i).Tag.Get("json"), ",")
+		if given, ok := members[name]; ok {
+			if err := fill(given, into.Field(i), path+"."+name); err != nil {
+				return err
+			}
 		}
 	}
-	return fitting, nil
+	return nil
 }
 
 // withoutNulls fails if an array anywhere in a value has a null in it.
@@ -143,13 +156,13 @@ func withoutNulls(value any, path string) error {
 func isNull(path string) error { return invalid(path, "%s must not be null.", path) }
 
 // wholeNumber gives a number that is whole, however it is written, as an integer.
-func wholeNumber(value any, path string) (any, error) {
+func wholeNumber(value any, path string) (int64, error) {
 	if number, ok := value.(json.Number); ok {
 		if whole, err := wholeOf(number.String()); err == nil {
 			return whole, nil
 		}
 	}
-	return nil, invalid(path, "%s must be a whole number.", path)
+	return 0, invalid(path, "%s must be a whole number.", path)
 }
 
 var errNotWhole = errors.New("not a whole number of 64 bits")

@@ -44,12 +44,12 @@ func (a *Archive) Pending(ctx context.Context, key enactment.Key) ([]PendingAtte
 	var waiting []PendingAttempt
 	var orders []uint64
 	err = arrivals.Read(ctx, a.subjects.Arrivals(), 1, func(m stream.Message) (bool, error) {
-		all, err := a.codec.DecodeArrivals(m.Data)
+		all, err := a.codec.DecodeArrivals(m.Data, nil)
 		if err != nil {
 			return false, fmt.Errorf("message %d of the arrivals: %w", m.Sequence, err)
 		}
-		for place := range all {
-			attempt := &all[place].Attempt
+		for place := range all.Attempts {
+			attempt := &all.Attempts[place].Attempt
 			if in, unplaced := a.rules.KeyOf(*attempt); unplaced != nil || in != key {
 				continue
 			}

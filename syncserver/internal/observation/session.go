@@ -174,7 +174,7 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 	}
 	h := s.group.host
 	for !b.full() {
-		items, covered, more := h.tail.after(s.position, mostItems)
+		items, covered, more := h.tail.after(s.position, min(mostItems, 2*b.room()))
 		if !covered {
 			var err error
 			if items, err = h.tail.read(ctx, h.log, h.Subjects.Logs(), s.position, mostItems); err != nil {
@@ -256,8 +256,15 @@ func (s *session) skip(ctx context.Context) error {
 // interesting tells whether an entry would be delivered to the identity.
 func (s *session) interesting(e *wire.Entry) bool {
 	f := &e.Finalisation
-	return len(f.Instances) > 0 && s.allowed(e.Seats) &&
-		(f.Completed || slices.ContainsFunc(f.Instances, func(i enactment.Instance) bool { return s.group.visible[i.Action] }))
+	if len(f.Instances) == 0 || !s.allowed(e.Seats) {
+		return false
+	}
+	for i := range f.Instances {
+		if s.group.visible[f.Instances[i].Action] {
+			return true
+		}
+	}
+	return f.Completed
 }
 
 // allowed tells whether the identity sees an enactment in which those seats are taken.

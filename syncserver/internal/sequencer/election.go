@@ -17,6 +17,8 @@ import (
 type ElectionConfig struct {
 	Config
 	Journal *journal.Journal
+	// Intake is that of the same server: what it took in itself need not be read again.
+	Intake *Intake
 	// Span and Count close a window: after that time, and when it holds as many. One of them is positive.
 	Span  time.Duration
 	Count int

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -55,6 +56,8 @@ type Config struct {
 	Codec    wire.Codec
 	// Name is the server's.
 	Name string
+	// Health is told how writes end; it may be nil.
+	Health *stream.Health
 	// Timeout bounds one write.
 	Timeout time.Duration
 	// Tracer makes a span for each attempt that is judged; the zero value makes none.
@@ -65,6 +68,7 @@ type Config struct {
 // Intake takes attempts in. Those that come while a message is on its way go together in the next.
 type Intake struct {
 	Config
+	reply   string // where answers are told
 	answers *nats.Subscription
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -74,7 +78,13 @@ type Intake struct {
 
 	mu      sync.Mutex
 	waiting map[string]chan result
+	// sent has the last messages by number, for a sequencer in this process; those up to forgotten are left out.
+	sent              map[uint64][]wire.Arrival
+	number, forgotten uint64
 }
+
+// mostSent is how many messages are kept for a sequencer in this process.
+const mostSent = 64
 
 type result struct {
 	outcome enactment.Outcome
@@ -89,10 +99,13 @@ type part struct {
 
 // NewIntake starts to take attempts in.
 func NewIntake(config Config) (*Intake, error) {
-	in := &Intake{Config: config, waiting: make(map[string]chan result)}
+	in := &Intake{
+		Config: config, reply: config.Subjects.Answers(config.Name), waiting: make(map[string]chan result),
+		sent: make(map[uint64][]wire.Arrival),
+	}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
 	var err error
-	if in.answers, err = config.Conn.Subscribe(config.Subjects.Answers(config.Name), in.told); err != nil {
+	if in.answers, err = config.Conn.Subscribe(in.reply, in.told); err != nil {
 		in.cancel()
 		return nil, err
 	}
@@ -125,7 +138,7 @@ func (in *Intake) Submit(ctx context.Context, key enactment.Key, a enactment.Att
 	}()
 	p := &in.parts[partitionOf(key)]
 	p.mu.Lock()
-	p.waiting = append(p.waiting, wire.Arrival{Attempt: a, Reply: in.Subjects.Answers(in.Name), Token: token, Trace: tracing.Parent(ctx)})
+	p.waiting = append(p.waiting, wire.Arrival{Attempt: a, Token: token, Trace: tracing.Parent(ctx)})
 	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:
@@ -157,7 +170,9 @@ func (in *Intake) send(n int) {
 			}
 			msg := nats.NewMsg(in.Subjects.Arrival(n))
 			msg.Data = data
-			if _, err := stream.Publish(in.ctx, in.Conn, msg, in.Timeout); err != nil {
+			_, err := stream.Publish(in.ctx, in.Conn, msg, in.Timeout)
+			in.Health.Note(err)
+			if err != nil {
 				for i := range arrivals {
 					in.tell(arrivals[i].Token, result{err: err})
 				}
@@ -166,9 +181,14 @@ func (in *Intake) send(n int) {
 	}
 }
 
+// take takes what goes together in one message. What nobody waits for any more is dropped: it was not put in order, and
+// while the stream cannot be reached it would only pile up.
 func (in *Intake) take(p *part) ([]wire.Arrival, []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	in.mu.Lock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(a wire.Arrival) bool { return in.waiting[a.Token] == nil })
+	in.mu.Unlock()
 	n, size := 0, 0
 	for n < len(p.waiting) && n < mostArrivals && size < mostArrivalBytes {
 		for _, v := range p.waiting[n].Attempt.Values {
@@ -181,7 +201,36 @@ func (in *Intake) take(p *part) ([]wire.Arrival, []byte) {
 	if n == 0 {
 		return nil, nil
 	}
-	return arrivals, in.Codec.AppendArrivals(make([]byte, 0, 256*n), arrivals)
+	number := in.remember(arrivals)
+	return arrivals, in.Codec.AppendArrivals(make([]byte, 0, 256*n), &wire.Arrivals{
+		Reply: in.reply, Number: number, Attempts: arrivals,
+	})
+}
+
+// remember gives a message its number, and keeps it.
+func (in *Intake) remember(arrivals []wire.Arrival) uint64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.number++
+	in.sent[in.number] = arrivals
+	for len(in.sent) > mostSent {
+		in.forgotten++
+		delete(in.sent, in.forgotten)
+	}
+	return in.number
+}
+
+// takeBack gives what was sent with a message, once, for a sequencer in this process; false if it was sent by another server
+// or long ago.
+func (in *Intake) takeBack(reply string, number uint64) ([]wire.Arrival, bool) {
+	if reply != in.reply {
+		return nil, false
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	arrivals, ok := in.sent[number]
+	delete(in.sent, number)
+	return arrivals, ok
 }
 
 func (in *Intake) tell(token string, r result) {

@@ -41,12 +41,14 @@ type sequencer struct {
 type arriving struct {
 	sequence uint64
 	at       time.Time
+	reply    string
 	arrivals []wire.Arrival
 }
 
 // message counts the arrivals of a message that are not decided.
 type message struct {
 	sequence uint64
+	reply    string
 	left     int
 }
 
@@ -73,6 +75,16 @@ const mostOutstanding = 4096
 
 // follow reads the arrivals of the partition in order, from the first that may be undecided.
 func (s *sequencer) follow(ctx context.Context, js jetstream.JetStream) (jetstream.ConsumeContext, error) {
+	arrivals, err := js.Stream(ctx, s.config.Subjects.ArrivalStream())
+	if err != nil {
+		return nil, err
+	}
+	if last := arrivals.CachedInfo().State.LastSeq; last < s.checkpoint {
+		// The store lost what it had not flushed when the power went, and gives the same sequences once more. What is
+		// there is decided again; what was is answered from the log.
+		s.config.Logger.Warn("arrivals are lost", "partition", s.partition, "decided", s.checkpoint, "last", last)
+		s.checkpoint = 0
+	}
 	consumer, err := js.OrderedConsumer(ctx, s.config.Subjects.ArrivalStream(), jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{s.config.Subjects.Arrival(s.partition)},
 		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: s.checkpoint + 1,
@@ -87,9 +99,10 @@ func (s *sequencer) follow(ctx context.Context, js jetstream.JetStream) (jetstre
 			return
 		}
 		a := arriving{sequence: metadata.Sequence.Stream, at: metadata.Timestamp}
-		if a.arrivals, err = s.config.Codec.DecodeArrivals(msg.Data()); err != nil {
+		if arrivals, err := s.config.Codec.DecodeArrivals(msg.Data(), s.config.Intake.takeBack); err == nil {
+			a.reply, a.arrivals = arrivals.Reply, arrivals.Attempts
+		} else {
 			s.config.Logger.Error("arrivals that cannot be read are passed over", "sequence", a.sequence, "error", err)
-			a.arrivals = nil
 		}
 		select {
 		case s.arriving <- a:
@@ -138,7 +151,7 @@ func (s *sequencer) run(ctx context.Context) {
 
 // arrive puts arrivals into the windows of their enactments.
 func (s *sequencer) arrive(ctx context.Context, a arriving) {
-	m := &message{sequence: a.sequence}
+	m := &message{sequence: a.sequence, reply: a.reply}
 	s.outstanding = append(s.outstanding, m)
 	for n := range a.arrivals {
 		arrival := &a.arrivals[n]
@@ -245,14 +258,14 @@ func (s *sequencer) decide(ctx context.Context, w *window) {
 			for i := range spans {
 				spans[i].Decided(&outcomes[i], nil)
 			}
-			s.tell(w, func(to []byte, i int) []byte { return wire.AppendAnswer(to, &outcomes[i]) })
+			s.tell(w, func(i int) result { return result{outcome: outcomes[i]} })
 			return
 		}
 		if errors.Is(err, journal.ErrDamaged) {
 			s.config.Logger.Error("a window cannot be decided", "enactment", w.queue.key, "error", err)
 			unknown(spans)
-			failure := (&wire.Error{Reason: wire.Unavailable, Detail: err.Error()}).Encode()
-			s.tell(w, func(to []byte, _ int) []byte { return append(to, failure...) })
+			failure := &wire.Error{Reason: wire.Unavailable, Detail: err.Error()}
+			s.tell(w, func(int) result { return result{err: failure} })
 			return
 		}
 		if backoff, err = stream.Pause(ctx, backoff); err != nil {
@@ -283,22 +296,31 @@ func unknown(spans []tracing.Span) {
 	}
 }
 
-// tell answers the servers that took the arrivals in, each with one message.
-func (s *sequencer) tell(w *window, appendAnswer func(to []byte, i int) []byte) {
+// tell answers the servers that took the arrivals in, others each with one message.
+func (s *sequencer) tell(w *window, answer func(i int) result) {
 	messages := make(map[string][]byte)
 	for i := range w.arrivals {
-		a := &w.arrivals[i]
-		text, ok := messages[a.Reply]
+		token, reply, r := w.arrivals[i].Token, w.from[i].reply, answer(i)
+		if reply == s.config.Intake.reply {
+			s.config.Intake.tell(token, r)
+			continue
+		}
+		text, ok := messages[reply]
 		if !ok {
 			text = append(make([]byte, 0, 256*len(w.arrivals)), '{')
 		} else {
 			text = append(text, ',')
 		}
-		text = append(append(append(text, '"'), a.Token...), '"', ':')
-		messages[a.Reply] = appendAnswer(text, i)
+		text = append(append(append(text, '"'), token...), '"', ':')
+		if r.err != nil {
+			text = append(text, (&wire.Error{Reason: wire.Unavailable, Detail: r.err.Error()}).Encode()...)
+		} else {
+			text = wire.AppendAnswer(text, &r.outcome)
+		}
+		messages[reply] = text
 		if int64(len(text)) > s.config.Conn.MaxPayload()/2 {
-			s.send(a.Reply, messages[a.Reply])
-			delete(messages, a.Reply)
+			s.send(reply, text)
+			delete(messages, reply)
 		}
 	}
 	for reply, text := range messages {

@@ -24,7 +24,7 @@ type attemptForm struct {
 	hash    string
 	values  []byte
 
-	sealed, reply, token, trace string
+	sealed, token, trace string
 }
 
 func (form *attemptForm) read(text []byte) error {
@@ -49,8 +49,6 @@ func (form *attemptForm) read(text []byte) error {
 			return readString(&a.Party, value)
 		case "sealed":
 			return readString(&form.sealed, value)
-		case "reply":
-			return readString(&form.reply, value)
 		case "token":
 			return readString(&form.token, value)
 		case "trace":
@@ -183,23 +181,35 @@ func nothingSealed([]byte) ([]byte, error) {
 	return nil, errors.New("wire: sealed values where none may be")
 }
 
-// Arrival is an attempt as it waits to be put in order.
+// Arrivals are attempts that arrived together, at one server, and wait to be put in order.
+type Arrivals struct {
+	// Reply is where that server wants to be told what was decided.
+	Reply string
+	// Number is the server's own for this message.
+	Number   uint64
+	Attempts []Arrival
+}
+
+// Arrival is one of them.
 type Arrival struct {
 	Attempt enactment.Attempt
-	// Reply is where the server that took it in wants to be told what was decided, and Token what it calls it.
-	Reply, Token string
+	// Token is what the server calls it.
+	Token string
 	// Trace is the span of that server (W3C traceparent); empty if there is none.
 	Trace string
 }
 
 // AppendArrivals encodes attempts that arrived together, in order. Secret values are sealed.
-func (c Codec) AppendArrivals(to []byte, arrivals []Arrival) []byte {
-	to = append(append(append(to, `{"hash":"`...), c.Rules.Hash()...), `","attempts":[`...)
-	for n := range arrivals {
+func (c Codec) AppendArrivals(to []byte, arrivals *Arrivals) []byte {
+	to = append(append(append(to, `{"hash":"`...), c.Rules.Hash()...), '"')
+	to = appendMember(append(to, ','), "reply", arrivals.Reply)
+	to = strconv.AppendUint(append(to, `,"number":`...), arrivals.Number, 10)
+	to = append(to, `,"attempts":[`...)
+	for n := range arrivals.Attempts {
 		if n > 0 {
 			to = append(to, ',')
 		}
-		to = c.appendArrival(to, &arrivals[n])
+		to = c.appendArrival(to, &arrivals.Attempts[n])
 	}
 	return append(to, ']', '}')
 }
@@ -228,7 +238,6 @@ func (c Codec) appendArrival(to []byte, arrival *Arrival) []byte {
 		to = append(base64.RawStdEncoding.AppendEncode(to, sealed), '"')
 	}
 	to = appendTail(to, a)
-	to = appendMember(append(to, ','), "reply", arrival.Reply)
 	to = appendMember(append(to, ','), "token", arrival.Token)
 	if arrival.Trace != "" {
 		to = appendMember(append(to, ','), "trace", arrival.Trace)
@@ -236,9 +245,13 @@ func (c Codec) appendArrival(to []byte, arrival *Arrival) []byte {
 	return append(to, '}')
 }
 
-// DecodeArrivals decodes attempts that arrived together.
-func (c Codec) DecodeArrivals(message []byte) ([]Arrival, error) {
-	var arrivals []Arrival
+// errEnough ends the reading of a message.
+var errEnough = errors.New("wire: enough")
+
+// DecodeArrivals decodes attempts that arrived together. Where known has them, by reply and number, they are not
+// read; it may be nil.
+func (c Codec) DecodeArrivals(message []byte, known func(reply string, number uint64) ([]Arrival, bool)) (*Arrivals, error) {
+	a := &Arrivals{}
 	err := members(message, func(name string, value []byte) error {
 		switch name {
 		case "hash":
@@ -246,19 +259,30 @@ func (c Codec) DecodeArrivals(message []byte) ([]Arrival, error) {
 			if err := readString(&hash, value); err != nil || hash != c.Rules.Hash() {
 				return fmt.Errorf("they are of protocol %s: %w", hash, errors.Join(errForm, err))
 			}
+		case "reply":
+			return readString(&a.Reply, value)
+		case "number":
+			err := readUint(&a.Number, value)
+			if known == nil || err != nil {
+				return err
+			}
+			if attempts, ok := known(a.Reply, a.Number); ok {
+				a.Attempts = attempts
+				return errEnough
+			}
 		case "attempts":
 			return elements(value, func(value []byte) error {
 				arrival, err := c.readArrival(value)
-				arrivals = append(arrivals, arrival)
+				a.Attempts = append(a.Attempts, arrival)
 				return err
 			})
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, fmt.Errorf("wire: not attempts: %w", err)
 	}
-	return arrivals, nil
+	return a, nil
 }
 
 func (c Codec) readArrival(text []byte) (Arrival, error) {
@@ -282,5 +306,5 @@ func (c Codec) readArrival(text []byte) (Arrival, error) {
 	if err != nil {
 		return Arrival{}, fmt.Errorf("values of attempt %s: %w", a.ID, err)
 	}
-	return Arrival{Attempt: a, Reply: form.reply, Token: form.token, Trace: form.trace}, nil
+	return Arrival{Attempt: a, Token: form.token, Trace: form.trace}, nil
 }

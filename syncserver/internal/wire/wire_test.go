@@ -145,12 +145,19 @@ func TestRequests(t *testing.T) {
 func TestArrivals(t *testing.T) {
 	codec := wire.Codec{Rules: Rules(t, Purchase, enactment.WithSecrets("address")), Sealer: hidden{}}
 	a := Attempt(enactment.Identity{Role: "Buyer", Party: "b"}, "Accept", "1", "price", 5, "address", "hier")
-	arrivals := []wire.Arrival{{Attempt: a, Reply: "there", Token: "5", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, {Attempt: Attempt(Seller, "Stop", "1")}}
-	text := codec.AppendArrivals(nil, arrivals)
+	arrivals := wire.Arrivals{Reply: "there", Number: 7, Attempts: []wire.Arrival{{Attempt: a, Token: "5", Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, {Attempt: Attempt(Seller, "Stop", "1")}}}
+	text := codec.AppendArrivals(nil, &arrivals)
 	require.NotContains(t, string(text), "hier")
-	got, err := codec.DecodeArrivals(text)
+	got, err := codec.DecodeArrivals(text, nil)
 	require.NoError(t, err)
-	require.Equal(t, arrivals, got)
+	require.Equal(t, &arrivals, got)
+
+	known := wire.Arrivals{Reply: "there", Number: 7, Attempts: []wire.Arrival{{Token: "6"}}}
+	got, err = codec.DecodeArrivals(text, func(reply string, number uint64) ([]wire.Arrival, bool) {
+		return known.Attempts, reply == "there" && number == 7
+	})
+	require.NoError(t, err)
+	require.Equal(t, &known, got)
 }
 
 func TestAnswers(t *testing.T) {

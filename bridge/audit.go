@@ -1,8 +1,7 @@
 package bridge
 
 import (
-	"time"
-
+	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -19,35 +18,6 @@ const (
 	Unknown Outcome = "unknown"
 )
 
-// Call is one request to the remote party and what came of it, for an audit. It holds no secret: what a secret
-// attribute was rendered into is masked, and what the remote party quotes of one is cut out.
-type Call struct {
-	// Enactment is where, Action the observed action that is being answered, Step the step of its mapping.
-	Enactment enactment.Key `json:"enactment"`
-	Action    string        `json:"action"`
-	Step      string        `json:"step"`
-	// Query tells that the call asks about the step's request.
-	Query bool `json:"query,omitempty"`
-	// Send counts the times that the step's request was sent, from 1.
-	Send   int    `json:"send,omitempty"`
-	Method string `json:"method"`
-	URL    string `json:"url"`
-	// Key is the idempotency key; empty where nothing changes.
-	Key string `json:"key,omitempty"`
-	// Status is the HTTP status; 0 where there was no whole response.
-	Status int `json:"status,omitempty"`
-	// Outcome is what is known after the call.
-	Outcome Outcome `json:"outcome"`
-	// Error says why there was no response, or no meaning in it.
-	Error string `json:"error,omitempty"`
-	// Request and Response are the bodies as JSON text, or as the text that came; empty for none.
-	Request  string `json:"request,omitempty"`
-	Response string `json:"response,omitempty"`
-	// At is when the call began, Duration how long it took.
-	At       time.Time     `json:"at"`
-	Duration time.Duration `json:"duration"`
-}
-
 // Unsettled says that nobody can tell what became of a request. The observation is not answered; it will be taken up
 // again when the enactment goes on, when the bridge starts anew, and by [Bridge.Settle].
 type Unsettled struct {
@@ -59,11 +29,15 @@ type Unsettled struct {
 	// Unsent tells that the request has certainly not left.
 	Unsent bool
 	// Last is the last call for the step that was answered, with the status and the words of the remote party; where
-	// none was, the last call; nil if none was made since the bridge took the step up.
-	Last *Call
+	// none was, the last call; nil if none was made since the bridge took the step up. It has the words also where the
+	// contract keeps them out of the audit: they are for whoever has to find out, and not to be written down.
+	Last *audit.Record
+	// Said is the last answer to the request itself, in the same way; nil if there was none.
+	Said *audit.Record
 	// Detail says why, and what the remote party said last, without secrets.
 	Detail string
-	// Err is [ErrRequestChanged] where that is the reason, else nil.
+	// Err is the reason where there is one of its own: [ErrRequestChanged], an error of the package policy, or what kept
+	// an approval or a record of the audit from being had; else nil.
 	Err error
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -27,10 +29,24 @@ type Options struct {
 	Caller Caller
 	// Patience says how long unclear calls are followed up.
 	Patience Patience
-	// Audit, OnUnknown and OnDiverged are told of every call, of every request whose fate is unknown, and of every
-	// divergence. They are called in the place of the handler, so they hold up their enactment; several may run at
-	// once, for different enactments.
-	Audit      func(Call)
+	// Policy says what holds for the operations that are called. If it is nil nothing is declared, and the mapping's own
+	// word holds: what it does not say to be safe to send again is not.
+	Policy *policy.Policy
+	// Principal tells on whose behalf an observed instance is answered. It must take that from what is trusted, never
+	// from the values of the instance. If it is nil, the party that made it happen is the agent, and there is no subject.
+	// An error leaves the observation unanswered. It is called often, and several times at once.
+	Principal func(ctx context.Context, key enactment.Key, observed enactment.Instance) (policy.Principal, error)
+	// Approvals decide about calls that somebody has to agree to; without it such calls are denied.
+	Approvals policy.Approver
+	// Audit is told of every attempt on the wire and of every decision not to call; nil for nobody. AuditRequired keeps
+	// calls that change something from leaving before it has kept that they are about to: audit.Intent.
+	Audit         audit.Sink
+	AuditRequired bool
+	// Hasher makes the hashes of keys and requests in the audit and in approvals. The default has a key that goes with
+	// the process: then an approval that was asked for before a restart is asked for again.
+	Hasher *audit.Hasher
+	// OnUnknown and OnDiverged are told of every request whose fate is unknown, and of every divergence. They are called
+	// in the place of the handler, so they hold up their enactment; several may run at once, for different enactments.
 	OnUnknown  func(Unsettled)
 	OnDiverged func(Divergence)
 	// Logger is slog.Default() if nil.
@@ -89,6 +105,10 @@ type Bridge struct {
 	log      *slog.Logger
 	adapter  *adapter.Adapter
 	locks    locks
+	// target is the scheme and host that is called.
+	target   string
+	governed map[*call]*governed
+	started  time.Time
 
 	mu sync.Mutex
 	// given are the instances that this process has given up on, so that an offer does not start them at once again.
@@ -132,10 +152,38 @@ func New(rules *enactment.Rules, executor adapter.Executor, mapping *Mapping, op
 		b.log = slog.Default()
 	}
 	b.log = b.log.With("protocol", mapping.protocol, "role", mapping.role)
+	b.target, b.started = base.Scheme+"://"+base.Host, time.Now()
+	if err := b.orDefault(); err != nil {
+		return nil, err
+	}
+	if err := b.govern(); err != nil {
+		return nil, fmt.Errorf("bridge: %w", err)
+	}
 	if err := b.join(executor); err != nil {
 		return nil, err
 	}
 	return b, nil
+}
+
+// orDefault fills in what the policy needs.
+func (b *Bridge) orDefault() (err error) {
+	if b.options.Policy == nil {
+		if b.options.Policy, err = policy.New(nil, policy.Options{}); err != nil {
+			return err
+		}
+	}
+	if b.options.Principal == nil {
+		b.options.Principal = func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
+			return policy.Principal{Agent: observed.Party}, nil
+		}
+	}
+	if b.options.Hasher == nil {
+		b.options.Hasher = audit.NewHasher(nil)
+	}
+	if b.options.AuditRequired && b.options.Audit == nil {
+		return errors.New("bridge: an audit is required, and there is none")
+	}
+	return nil
 }
 
 // redactedURL is a URL without a password; base is nil where there is none.
@@ -154,6 +202,9 @@ func (b *Bridge) join(executor adapter.Executor) (err error) {
 	offered := make(map[string]bool)
 	for _, action := range b.mapping.order {
 		b.adapter.OnObservation(action, func(ctx context.Context, o adapter.Observation) error {
+			if err := b.duplicate(ctx, o); err != nil {
+				return err
+			}
 			return b.settle(ctx, o.Enactment, true)
 		})
 		b.mapping.actions[action].eachAnswer(func(_ int, a *answer) {
@@ -166,6 +217,32 @@ func (b *Bridge) join(executor adapter.Executor) (err error) {
 				return b.settle(ctx, f.Enactment, false)
 			})
 		})
+	}
+	return nil
+}
+
+// duplicate writes down that an observation is handled again that was answered before this bridge was started.
+func (b *Bridge) duplicate(ctx context.Context, o adapter.Observation) error {
+	if b.options.Audit == nil {
+		return nil
+	}
+	entries, err := b.options.Journal.Load(ctx, o.Enactment.Key())
+	if err != nil {
+		return fmt.Errorf("bridge: load journal: %w", err)
+	}
+	instance, err := b.instanceName(o.Instance)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Instance == instance && e.At.Before(b.started) && (e.Kind == EntryAnswered || e.Kind == EntryDiverged) {
+			r := &run{bridge: b, key: o.Enactment.Key(), plan: b.mapping.actions[o.Action]}
+			r.tell(ctx, audit.Record{
+				At: time.Now().UTC(), Kind: audit.DuplicateObserved, Enactment: r.key, Action: o.Action, Step: e.Step,
+				Detail: "it was answered before, and is not answered again",
+			})
+			return nil
+		}
 	}
 	return nil
 }
@@ -288,12 +365,19 @@ func (b *Bridge) takeUp(r *run) {
 func (b *Bridge) unknown(ctx context.Context, r *run, unclear *unclearError) {
 	u := Unsettled{
 		Enactment: r.key, Action: r.plan.action, Step: r.stepName(), Key: r.idempotency,
-		Unsent: unclear.unsent, Last: r.last, Detail: unclear.detail, Err: unclear.cause,
+		Unsent: unclear.unsent, Last: r.last, Said: r.said, Detail: unclear.detail, Err: unclear.cause,
 	}
 	b.log.WarnContext(ctx, "outcome of a call unknown",
 		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key", u.Key, "detail", u.Detail)
 	if b.options.OnUnknown != nil {
 		b.options.OnUnknown(u)
+	}
+	if !u.Unsent && r.at < len(r.plan.steps) {
+		if rule := b.governed[r.plan.steps[r.at].request]; rule != nil {
+			record := r.record(audit.UnknownOutcome, rule)
+			record.Outcome, record.Detail, record.KeyHash = string(Unknown), u.Detail, b.options.Hasher.Key(u.Key)
+			r.tell(ctx, record)
+		}
 	}
 }
 

@@ -36,10 +36,11 @@ func TestAnswersAnObservation(t *testing.T) {
 
 	calls := s.called()
 	require.Len(t, calls, 2)
-	assert.Equal(t, bridge.Known, calls[0].Outcome)
+	assert.Equal(t, string(bridge.Known), calls[0].Outcome)
 	assert.Equal(t, "reserve", calls[0].Step)
 	assert.Equal(t, 201, calls[0].Status)
-	assert.Equal(t, got[0].key, calls[0].Key)
+	assert.NotEmpty(t, calls[0].KeyHash)
+	assert.NotContains(t, quoted(calls), got[0].key, "an idempotency key is as good as a ticket")
 	assert.Equal(t, key, calls[0].Enactment)
 
 	kept, err := s.bridge.Kept(t.Context(), key)
@@ -109,9 +110,9 @@ func TestLostResponses(t *testing.T) {
 			assert.Equal(t, got[0].key, got[1].key, "the same key")
 			assert.Equal(t, got[0].body, got[1].body, "the same bytes")
 			assert.NotEqual(t, got[0].call, got[1].call, "another call")
-			assert.Equal(t, bridge.Unknown, s.called()[0].Outcome)
-			assert.NotEmpty(t, s.called()[0].Error)
-			assert.Equal(t, 2, s.called()[1].Send)
+			assert.Equal(t, string(bridge.Unknown), s.called()[0].Outcome)
+			assert.NotEmpty(t, s.called()[0].Detail)
+			assert.Equal(t, 2, s.called()[1].Attempt)
 		})
 	}
 }
@@ -232,8 +233,8 @@ func TestWhatDidNotLeaveIsSentAgain(t *testing.T) {
 	calls := s.called()
 	require.Len(t, calls, hasty.Sends)
 	for _, c := range calls {
-		assert.Equal(t, 1, c.Send)
-		assert.Contains(t, c.Error, "not sent")
+		assert.Equal(t, 1, c.Attempt)
+		assert.Contains(t, c.Detail, "not sent")
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 )
 
-// Caller sends one request and gives the response. It is where a policy goes (retries of what is safe, rate limits,
-// circuit breakers, contracts): a Caller that wraps another sees what each call is for. It is safe for concurrent use.
+// Caller sends one request and gives the response. It makes one attempt and no more: whether there is another is for the
+// policy. It is safe for concurrent use.
 //
 // An error that is a [*NotSentError] promises that nothing has left, so that the request had no effect. After any
 // other error the request may have arrived and may have had its effect.
@@ -98,12 +98,13 @@ func NewHTTPCaller(client *http.Client, timeout time.Duration, maxResponse int64
 func (c *HTTPCaller) Call(ctx context.Context, request Request) (Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	var connected atomic.Bool
+	var connected, written atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+		GotConn:          func(httptrace.GotConnInfo) { connected.Store(true) },
+		WroteHeaderField: func(string, []string) { written.Store(true) },
 	})
-	// net/http sends a request again by itself, on a connection that broke, if it can read the body again and sees an
-	// idempotency key. A body of our own keeps it from that: only the answer to a status query decides.
+	// net/http sends a request again by itself, on a connection that broke, if it can read the body again and the method
+	// is one for reading or there is an idempotency key. A body of our own keeps it from that.
 	body := io.NopCloser(bytes.NewReader(request.Body))
 	r, err := http.NewRequestWithContext(ctx, request.Method, request.URL, body)
 	if err != nil {
@@ -111,12 +112,14 @@ func (c *HTTPCaller) Call(ctx context.Context, request Request) (Response, error
 	}
 	r.ContentLength = int64(len(request.Body))
 	r.Header = request.Header.Clone()
-	if len(request.Body) == 0 && (request.Method == http.MethodGet || request.Method == http.MethodHead) {
-		r.Body = http.NoBody
-	}
 	response, err := c.client.Do(r)
 	if err != nil {
 		if !connected.Load() && beforeSending(err) {
+			return Response{}, &NotSentError{err}
+		}
+		// The remote party closed a kept connection before the first header was written to it. When the time is over
+		// somebody may still be writing.
+		if connected.Load() && !written.Load() && ctx.Err() == nil {
 			return Response{}, &NotSentError{err}
 		}
 		return Response{}, err

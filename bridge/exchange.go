@@ -22,6 +22,7 @@ import (
 type exchange struct {
 	*run
 	step   *step
+	rule   *governed
 	url    string
 	shown  shownRequest
 	body   []byte
@@ -29,6 +30,8 @@ type exchange struct {
 	asks   int // inconclusive queries since it was last sent
 	status int // of the response to be judged
 	reason string
+	// results are the digests of the whole answers to the request that were to be final, by HTTP 2xx.
+	results map[string]bool
 }
 
 // shownRequest is what others may see of a request.
@@ -39,74 +42,82 @@ type shownRequest struct{ url, body string }
 // address were changed meanwhile.
 var ErrRequestChanged = errors.New("bridge: the request is not the one that was sent")
 
-// try tells whether the request can be made, before anything of it is written down.
-func (x *exchange) try() error {
-	_, _, body, err := x.render(x.step.request)
-	if err == nil {
-		_, err = x.headers(x.step.request, uuid.NewString(), body != nil)
+// try makes the request, before anything of it is written down, and gives what it would give to the operation. The error
+// says that it cannot be made.
+func (x *exchange) try() (arguments enactment.Values, err error) {
+	defer delete(x.world, rootExchange)
+	request := x.step.request
+	var body any
+	if x.url, x.shown, x.body, body, err = x.render(request); err != nil {
+		return nil, fmt.Errorf("the request cannot be made: %w", err)
 	}
-	delete(x.world, rootExchange)
+	header, err := x.headers(request, uuid.NewString(), x.body != nil)
 	if err != nil {
-		return fmt.Errorf("the request cannot be made: %w", err)
+		return nil, fmt.Errorf("the request cannot be made: %w", err)
 	}
+	if !x.rule.declared {
+		return nil, nil
+	}
+	if arguments, err = x.rule.arguments(x.scene(), x.url, header, body); err != nil {
+		return nil, fmt.Errorf("the request cannot be made: %w", err)
+	}
+	return arguments, nil
+}
+
+// begin writes the request down before anything leaves.
+func (x *exchange) begin(ctx context.Context, chosen enactment.Values) error {
+	entry := Entry{
+		Kind: EntryOpen, Step: x.step.name, Digest: digest(x.step.request.method, x.url, x.body), Bound: chosen, At: time.Now().UTC(),
+	}
+	if !x.rule.keyless(x.step.request) {
+		entry.Key = uuid.NewString()
+	}
+	if err := x.append(ctx, entry); err != nil {
+		return err
+	}
+	x.open, x.idempotency = &entry, entry.Key
 	return nil
 }
 
-// prepare renders the request and writes it down before anything leaves.
-func (x *exchange) prepare(ctx context.Context, chosen enactment.Values) error {
-	request := x.step.request
-	url, shown, body, err := x.render(request)
-	if err != nil {
+// resume makes a request that may have left before a restart: it must be the same.
+func (x *exchange) resume() error {
+	if _, err := x.try(); err != nil {
 		return unclear("request of step %s: %v", x.step.name, err)
 	}
-	x.url, x.shown, x.body = url, shown, body
-	sum := digest(request.method, url, body)
-	switch {
-	case x.open != nil && x.open.Digest != sum:
+	if x.open.Digest != digest(x.step.request.method, x.url, x.body) {
 		return &unclearError{
 			detail: fmt.Sprintf("%v: step %s of %s", ErrRequestChanged, x.step.name, x.plan.action),
 			cause:  ErrRequestChanged,
 		}
-	case x.open != nil:
-		x.sends = 1 // It may have left.
-	default:
-		entry := Entry{Kind: EntryOpen, Step: x.step.name, Digest: sum, Bound: chosen}
-		if !request.safe() {
-			entry.Key = uuid.NewString()
-		}
-		if err := x.append(ctx, entry); err != nil {
-			return err
-		}
-		x.open, x.idempotency = &entry, entry.Key
 	}
+	x.sends = 1 // It may have left.
 	return nil
 }
 
-// render gives the URL and body of a request.
-func (x *exchange) render(request *call) (string, shownRequest, []byte, error) {
+// render gives the URL and body of a request, the body also as a value.
+func (x *exchange) render(request *call) (address string, shown shownRequest, body []byte, value any, err error) {
 	path, err := request.path.render(x.scene())
 	if err != nil {
-		return "", shownRequest{}, nil, fmt.Errorf("path: %w", err)
+		return "", shownRequest{}, nil, nil, fmt.Errorf("path: %w", err)
 	}
-	url := x.bridge.base + path.value.(string)
-	shown := shownRequest{url: x.scrub.text(x.bridge.base+path.shown.(string), true)}
+	address = x.bridge.base + path.value.(string)
+	shown = shownRequest{url: x.scrub.text(x.bridge.base+path.shown.(string), true)}
 	if request.body == nil {
-		return url, shown, nil, nil
+		return address, shown, nil, nil, nil
 	}
 	rendered, err := request.body.render(x.scene())
 	if err != nil {
-		return "", shownRequest{}, nil, fmt.Errorf("body: %w", err)
+		return "", shownRequest{}, nil, nil, fmt.Errorf("body: %w", err)
 	}
-	body, err := encodeJSON(rendered.value)
-	if err != nil {
-		return "", shownRequest{}, nil, fmt.Errorf("body: %w", err)
+	if body, err = encodeJSON(rendered.value); err != nil {
+		return "", shownRequest{}, nil, nil, fmt.Errorf("body: %w", err)
 	}
 	masked, err := encodeJSON(x.scrub.value(rendered.shown, true))
 	if err != nil {
-		return "", shownRequest{}, nil, fmt.Errorf("body: %w", err)
+		return "", shownRequest{}, nil, nil, fmt.Errorf("body: %w", err)
 	}
 	shown.body = string(masked)
-	return url, shown, body, nil
+	return address, shown, body, rendered.value, nil
 }
 
 // headers renders the headers of a request; one whose value is not there is left out.
@@ -133,193 +144,6 @@ func (x *exchange) headers(request *call, key string, hasBody bool) (http.Header
 		}
 	}
 	return headers, nil
-}
-
-// settle sends the request and asks what became of it until that is known, and gives the answer that says so. Whatever
-// else happens is an [*unclearError], or the end of the context.
-func (x *exchange) settle(ctx context.Context) (*answer, int, error) {
-	patience := x.bridge.options.Patience
-	whole := ctx
-	until := time.Now().Add(patience.Deadline)
-	if !patience.Until.IsZero() && patience.Until.Before(until) {
-		until = patience.Until
-	}
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	wait := patience.First
-	send := x.sends == 0
-	resendable := x.step.retry || x.step.request.safe()
-	x.reason = "the bridge stopped before the response"
-	for tries := 0; ; {
-		if !send && x.step.status == nil {
-			if !resendable {
-				return nil, 0, x.unclear()
-			}
-			send = true
-		}
-		if x.sends > 0 || tries > 0 {
-			if err := pause(ctx, wait); err != nil {
-				return nil, 0, x.stopped(whole)
-			}
-			wait = min(2*wait, patience.Longest)
-		}
-		if send {
-			if x.sends >= patience.Sends || tries >= patience.Sends {
-				return nil, 0, x.unclear()
-			}
-			if ctx.Err() != nil { // A request that is never sent has no unknown fate.
-				if x.sends == 0 {
-					x.reason = "there was no time left to send it"
-				}
-				return nil, 0, x.stopped(whole)
-			}
-			tries++
-			a, left, err := x.send(ctx)
-			if whole.Err() != nil {
-				return nil, 0, x.stopped(whole)
-			}
-			switch {
-			case err != nil:
-				return nil, 0, err
-			case a != nil && a.kind != ask && a.kind != resend:
-				return a, x.status, nil
-			case left && (a == nil || a.kind == ask):
-				send, x.asks = false, 0
-			}
-			continue
-		}
-		a, err := x.ask(ctx)
-		if whole.Err() != nil {
-			return nil, 0, x.stopped(whole)
-		}
-		switch {
-		case err != nil:
-			return nil, 0, err
-		case a == nil:
-			if x.asks++; x.asks >= patience.Asks && resendable {
-				send = true
-			} else if x.asks >= patience.Asks && !resendable {
-				return nil, 0, x.unclear()
-			}
-		case a.kind == resend:
-			send = true
-		case a.kind != ask:
-			return a, x.status, nil
-		}
-	}
-}
-
-func (x *exchange) unclear() error {
-	return &unclearError{
-		detail: fmt.Sprintf("step %s of %s, sent %d times: %s", x.step.name, x.plan.action, x.sends, x.reason),
-		unsent: x.sends == 0,
-	}
-}
-
-// stopped tells whether the bridge is to stop, or the deadline of the step has passed.
-func (x *exchange) stopped(whole context.Context) error {
-	if whole.Err() != nil {
-		return context.Cause(whole)
-	}
-	return x.unclear()
-}
-
-// send sends the request once. left tells whether it may have left.
-func (x *exchange) send(ctx context.Context) (a *answer, left bool, err error) {
-	headers, err := x.headers(x.step.request, x.idempotency, x.body != nil)
-	if err != nil {
-		return nil, false, unclear("request of step %s: %v", x.step.name, err)
-	}
-	x.sends++
-	x.world[rootExchange].(map[string]any)["sends"] = json.Number(strconv.Itoa(x.sends))
-	request := Request{
-		Method: x.step.request.method, URL: x.url, Header: headers, Body: x.body,
-		Enactment: x.key, Action: x.plan.action, Step: x.step.name,
-	}
-	delete(x.world, rootStatus)
-	a, err = x.call(ctx, request, x.shown, rootResponse, x.step.answers)
-	var notSent *NotSentError
-	if errors.As(err, &notSent) {
-		x.sends--
-		return nil, false, nil
-	}
-	return a, true, nil
-}
-
-// ask asks once what became of the request.
-func (x *exchange) ask(ctx context.Context) (*answer, error) {
-	query := x.step.status.request
-	url, shown, body, err := x.render(query)
-	if err != nil {
-		return nil, unclear("status query of step %s: %v", x.step.name, err)
-	}
-	headers, err := x.headers(query, "", body != nil)
-	if err != nil {
-		return nil, unclear("status query of step %s: %v", x.step.name, err)
-	}
-	x.world[rootExchange].(map[string]any)["sends"] = json.Number(strconv.Itoa(x.sends))
-	request := Request{
-		Method: query.method, URL: url, Header: headers, Body: body,
-		Enactment: x.key, Action: x.plan.action, Step: x.step.name, Query: true,
-	}
-	a, _ := x.call(ctx, request, shown, rootStatus, x.step.status.answers)
-	return a, nil
-}
-
-// call makes one call and finds the answer that its response means; nil if it means nothing. The error is the
-// caller's.
-func (x *exchange) call(ctx context.Context, request Request, shown shownRequest, root string, answers []*answer) (*answer, error) {
-	audit := Call{
-		Enactment: x.key, Action: x.plan.action, Step: x.step.name, Query: request.Query,
-		Method: request.Method, URL: shown.url, Request: shown.body, Outcome: Unknown, At: time.Now(),
-	}
-	if !request.Query {
-		audit.Send, audit.Key = x.sends, x.idempotency
-	}
-	response, err := x.bridge.options.Caller.Call(ctx, request)
-	audit.Duration = time.Since(audit.At)
-	delete(x.world, root)
-	var a *answer
-	if err == nil {
-		audit.Status = response.Status
-		a, audit.Response = x.judge(response, root, answers)
-	} else {
-		x.reason = err.Error()
-	}
-	if a != nil && !request.Query && !x.believes(a) {
-		x.reason = fmt.Sprintf("status %d does not say what became of the same request, sent before", response.Status)
-		a = &answer{kind: ask}
-	} else if a != nil && (a.kind == ask || a.kind == resend) {
-		x.reason = fmt.Sprintf("not settled after status %d", response.Status)
-	}
-	switch {
-	case a == nil:
-		audit.Error = x.scrub.text(x.reason, true)
-	case a.kind == ask || a.kind == resend:
-		audit.Outcome = Open
-	default:
-		audit.Outcome = Known
-	}
-	if audit.Status != 0 || x.last == nil || x.last.Status == 0 {
-		x.last = &audit
-	}
-	if !audit.Query && audit.Status != 0 {
-		x.said = &audit
-	}
-	if x.bridge.options.Audit != nil {
-		x.bridge.options.Audit(audit)
-	}
-	return a, err
-}
-
-// believes tells whether a response with the status that was judged settles the request. What a request that changes
-// something has done when it was sent before, nobody knows; a refusal of the same request now, which may come from
-// whatever stands in front of the remote party, does not prove that it has done nothing.
-func (x *exchange) believes(a *answer) bool {
-	if x.step.request.safe() || x.sends <= 1 || a.kind == diverged {
-		return true
-	}
-	return x.status >= http.StatusOK && x.status < http.StatusMultipleChoices
 }
 
 const (

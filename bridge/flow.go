@@ -81,11 +81,11 @@ func (c *checker) leave(p *plan, i int, at []flow, a *answer, out flow) {
 			at[target].join(out)
 		}
 	case ask:
-		if s := p.steps[i]; s.status == nil && !s.retry && (s.request == nil || !s.request.safe()) {
+		if s := p.steps[i]; s.status == nil && !s.retry && (s.request == nil || !s.request.reads()) {
 			c.faultAt(a.where, "ask: step %s has neither a status query nor retry: same-key", s.name)
 		}
 	case resend:
-		if s := p.steps[i]; !s.retry && (s.request == nil || !s.request.safe()) {
+		if s := p.steps[i]; !s.retry && (s.request == nil || !s.request.reads()) {
 			c.faultAt(a.where, "resend: step %s does not say retry: same-key", s.name)
 		}
 	case attempt, diverged, nothing:

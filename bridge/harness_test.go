@@ -20,12 +20,25 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(shopProcess) != "":
+		os.Exit(runHostileShop())
+	case os.Getenv(bridgeProcess) != "":
+		os.Exit(runKilledBridge())
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		stopShop()
+		os.Exit(code)
+	}))
+}
 
 // token is a secret that must turn up nowhere but on the wire.
 const token = "tok-4711-super-secret"
@@ -162,7 +175,7 @@ type stage struct {
 	bridge   *bridge.Bridge
 
 	mu    sync.Mutex
-	calls []bridge.Call
+	calls []audit.Record
 	logs  bytes.Buffer
 }
 
@@ -187,6 +200,14 @@ func newStage(t *testing.T, options ...syncserver.Option) *stage {
 	}
 	s.background(s.guest.Run)
 	return s
+}
+
+// Record takes in the audit.
+func (s *stage) Record(_ context.Context, r audit.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, r)
+	return nil
 }
 
 // Write takes in what is logged.
@@ -215,21 +236,28 @@ func (s *stage) background(run func(context.Context) error) (stop func()) {
 
 var hasty = bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond, Sends: 3, Asks: 2}
 
+// lenient is a policy without contracts, whose breaker and budget are not in the way.
+func lenient(t testing.TB) *policy.Policy {
+	t.Helper()
+	p, err := policy.New(nil, policy.Options{
+		Default: policy.Local{BudgetReserve: 1 << 20}, Breaker: policy.BreakerOptions{Failures: 1 << 20},
+	})
+	require.NoError(t, err)
+	return p
+}
+
 // start starts a bridge; the options may be changed first.
 func (s *stage) start(change ...func(*bridge.Options)) (stop func()) {
 	s.t.Helper()
 	transport := &http.Transport{}
 	s.t.Cleanup(transport.CloseIdleConnections)
 	options := bridge.Options{
-		BaseURL:  s.hotel.server.URL + "/",
-		Settings: map[string]any{"house": "grand / hotel"},
-		Caller:   bridge.NewHTTPCaller(&http.Client{Transport: transport}, 0, 0),
-		Patience: hasty,
-		Audit: func(c bridge.Call) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.calls = append(s.calls, c)
-		},
+		BaseURL:    s.hotel.server.URL + "/",
+		Settings:   map[string]any{"house": "grand / hotel"},
+		Caller:     bridge.NewHTTPCaller(&http.Client{Transport: transport}, 0, 0),
+		Patience:   hasty,
+		Policy:     lenient(s.t),
+		Audit:      s,
 		OnUnknown:  func(u bridge.Unsettled) { s.unknown <- u },
 		OnDiverged: func(d bridge.Divergence) { s.diverged <- d },
 		Logger:     s.logger(),
@@ -303,10 +331,10 @@ func receive[T any](s *stage, from <-chan T) T {
 	panic("unreachable")
 }
 
-func (s *stage) called() []bridge.Call {
+func (s *stage) called() []audit.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]bridge.Call(nil), s.calls...)
+	return append([]audit.Record(nil), s.calls...)
 }
 
 // happened lists what has happened in the enactment.

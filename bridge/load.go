@@ -43,7 +43,7 @@ func yamlPlace(err error) place {
 }
 
 func (r *reader) mapping(root *yaml.Node) *Mapping {
-	m := &Mapping{actions: make(map[string]*plan)}
+	m := &Mapping{name: r.file, actions: make(map[string]*plan)}
 	// Definitions come first, wherever they stand, since all else may use them.
 	if root.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(root.Content); i += 2 {
@@ -114,15 +114,22 @@ func (r *reader) step(n *yaml.Node) *step {
 			}
 		},
 		"answers": func(n *yaml.Node) { s.answers = r.answers(n) },
-		"status":  func(n *yaml.Node) { s.status = r.query(n) },
-		"unmade":  func(n *yaml.Node) { s.unmade = r.answer(n) },
-		"lost":    func(n *yaml.Node) { s.lost = r.answer(n) },
+		"status": func(n *yaml.Node) {
+			if s.replay = n.Kind == yaml.ScalarNode && n.Value == "same-key"; !s.replay {
+				s.status = r.query(n)
+			}
+		},
+		"unmade": func(n *yaml.Node) { s.unmade = r.answer(n) },
+		"lost":   func(n *yaml.Node) { s.lost = r.answer(n) },
 	})
 	switch {
 	case s.name == "":
 		r.fault(n, "a step needs a name: step")
 	case len(s.answers) == 0:
 		r.fault(n, "step %s has no answers", s.name)
+	}
+	if s.replay && !s.retry {
+		r.fault(n, "status: same-key of step %s needs retry: same-key", s.name)
 	}
 	if s.request == nil && (s.status != nil || s.retry || s.lost != nil) {
 		r.fault(n, "step %s has no request, so there is nothing to retry, to ask about or to lose", s.name)
@@ -145,7 +152,7 @@ func (r *reader) query(n *yaml.Node) *query {
 		r.fault(n, "status needs a request and answers")
 		return nil
 	}
-	if !q.request.safe() {
+	if !q.request.reads() {
 		r.fault(n, "a status query must be a GET: it may be repeated")
 	}
 	return q
@@ -178,8 +185,9 @@ var (
 )
 
 func (r *reader) request(n *yaml.Node) *call {
-	c := &call{}
+	c := &call{where: placeOf(n)}
 	r.take(n, "request", map[string]func(*yaml.Node){
+		"operation": func(n *yaml.Node) { c.operation = r.text(n, "operation") },
 		"method": func(n *yaml.Node) {
 			if c.method = r.text(n, "method"); !method.MatchString(c.method) {
 				r.fault(n, "%q is no HTTP method", c.method)

@@ -12,6 +12,7 @@ import (
 // the steps to take and the action to attempt in answer. It is made by [Load], which has checked it against the
 // protocol; it never changes and is safe for concurrent use. The format is described in MAPPING.md.
 type Mapping struct {
+	name     string
 	protocol string
 	role     string
 	settings []string
@@ -52,8 +53,11 @@ type step struct {
 	choose  []*choose
 	request *call // nil for a decision
 	answers []*answer
-	retry   bool
-	status  *query
+	// retry tells that the remote party recognises a repetition of the request by its key.
+	retry  bool
+	status *query
+	// replay tells that the request itself, sent again under its key, is how to ask what became of it.
+	replay bool
 	// unmade is the answer if the request cannot be made; nil for none.
 	unmade *answer
 	// lost is the answer if it stays unknown what became of the request; nil where that matters.
@@ -75,10 +79,13 @@ type choose struct {
 
 // call is how a request is rendered.
 type call struct {
-	method  string
-	path    text
-	headers []header
-	body    template // nil for none
+	// operation is the one that is called, by the name of its contract; empty for none.
+	operation string
+	method    string
+	path      text
+	headers   []header
+	body      template // nil for none
+	where     place
 }
 
 type header struct {
@@ -86,8 +93,9 @@ type header struct {
 	value text
 }
 
-// safe tells that the call changes nothing, so that it can be repeated without a key.
-func (c *call) safe() bool { return c.method == http.MethodGet || c.method == http.MethodHead }
+// reads tells that the method is one for reading. That alone permits nothing: whether a call changes anything is said by
+// its contract.
+func (c *call) reads() bool { return c.method == http.MethodGet || c.method == http.MethodHead }
 
 // query asks what has become of a request.
 type query struct {

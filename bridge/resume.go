@@ -16,6 +16,9 @@ func (b *Bridge) resume(ctx context.Context, plan *plan, e adapter.Enactment, in
 		bound: make(map[string]any), kept: make(map[string]any), lastStep: plan.steps[0].name,
 	}
 	var err error
+	if r.principal, err = b.options.Principal(ctx, r.key, instance); err != nil {
+		return nil, fmt.Errorf("bridge: on whose behalf: %w", err)
+	}
 	if r.instance, err = b.instanceName(instance); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -31,7 +33,13 @@ type run struct {
 	kept        map[string]any
 	idempotency string
 	lastStep    string
-	last, said  *Call // of the step: the last call that was answered, if any was, and the last answer to its request
+	// principal is on whose behalf the bridge acts, approval the id of the one that the step has needed.
+	principal policy.Principal
+	approval  string
+	// last and said are of the step: the last call that was answered, if any was, and the last answer to its request.
+	last, said *audit.Record
+	// sensitive tells that what was said in the step must not be written down.
+	sensitive bool
 }
 
 // unclearError says that an observation stays unanswered since nobody knows what became of a call.
@@ -75,7 +83,7 @@ func (r *run) answer(ctx context.Context) error {
 			r.at++ // Load has seen to it that a step follows.
 			continue
 		}
-		r.last, r.said = nil, nil
+		r.last, r.said, r.sensitive, r.approval = nil, nil, false, ""
 		err := r.step(ctx, s)
 		for _, root := range []string{rootResponse, rootStatus, rootExchange, rootNone} {
 			delete(r.world, root)
@@ -119,17 +127,17 @@ const maxWords = 300
 func (r *run) lastWords() string {
 	var words []string
 	if r.said != nil {
-		words = append(words, "the last answer was "+wordsOf(r.said))
+		words = append(words, "the last answer was "+r.wordsOf(r.said))
 	}
-	if r.last != nil && r.last.Query && r.last.Status != 0 {
-		words = append(words, "asked last, it said "+wordsOf(r.last))
+	if r.last != nil && r.last.Kind == audit.StatusQuery && r.last.Status != 0 {
+		words = append(words, "asked last, it said "+r.wordsOf(r.last))
 	}
 	return strings.Join(words, "; ")
 }
 
-func wordsOf(c *Call) string {
+func (r *run) wordsOf(c *audit.Record) string {
 	words := fmt.Sprintf("status %d", c.Status)
-	if said := c.Response; said != "" {
+	if said := c.Response; said != "" && !r.sensitive {
 		words += ", " + strings.ToValidUTF8(said[:min(len(said), maxWords)], "")
 	}
 	return words
@@ -146,6 +154,9 @@ func (r *run) unmadeRequest(ctx context.Context, s *step, chosen enactment.Value
 	if err := r.append(ctx, Entry{Kind: EntryUnsent, Step: s.name, Detail: detail}); err != nil {
 		return err
 	}
+	if denied := (*policy.DeniedError)(nil); errors.As(why, &denied) {
+		err = fmt.Errorf("bridge: step %s of %s: %w", s.name, r.plan.action, denied)
+	}
 	return &NotSentError{err}
 }
 
@@ -154,7 +165,10 @@ func unclear(format string, arguments ...any) error {
 }
 
 func (r *run) append(ctx context.Context, e Entry) error {
-	e.Enactment, e.Instance, e.At = r.key, r.instance, time.Now().UTC()
+	e.Enactment, e.Instance = r.key, r.instance
+	if e.At.IsZero() {
+		e.At = time.Now().UTC()
+	}
 	return r.bridge.options.Journal.Append(ctx, e)
 }
 
@@ -183,14 +197,27 @@ func (r *run) step(ctx context.Context, s *step) error {
 		}
 		return unclear("step %s has no answer for what is", s.name)
 	}
-	x := &exchange{run: r, step: s}
-	if r.open == nil {
-		if err := x.try(); err != nil {
+	x := &exchange{run: r, step: s, rule: r.bridge.governed[s.request]}
+	if r.open != nil {
+		if err := x.resume(); err != nil {
+			return err
+		}
+	} else {
+		arguments, err := x.try()
+		if err == nil {
+			err = x.permit(ctx, arguments)
+		} else {
+			err = &unmadeError{err}
+		}
+		if errors.As(err, new(*policy.DeniedError)) || errors.As(err, new(*unmadeError)) {
 			return r.unmadeRequest(ctx, s, chosen, err)
 		}
-	}
-	if err := x.prepare(ctx, chosen); err != nil {
-		return err
+		if err != nil {
+			return err
+		}
+		if err := x.begin(ctx, chosen); err != nil {
+			return err
+		}
 	}
 	a, status, err := x.settle(ctx)
 	if err != nil {
@@ -296,6 +323,12 @@ func (r *run) conclude(ctx context.Context, s *step, a *answer, status int, chos
 // attempt attempts the answer.
 func (r *run) attempt(ctx context.Context) error {
 	answer, step := r.pending, r.lastStep
+	if r.resumed {
+		r.tell(ctx, audit.Record{
+			At: time.Now().UTC(), Kind: audit.Replay, Enactment: r.key, Action: r.plan.action, Step: step, Subject: r.principal.Subject,
+			Detail: "the result that was written down before is used: " + answer.Action,
+		})
+	}
 	values := make(adapter.Values, len(answer.Values))
 	for name, value := range answer.Values {
 		values[name] = value

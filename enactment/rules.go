@@ -320,6 +320,19 @@ func (r *Rules) Hash() string { return r.hash }
 // Secret tells whether the attribute's values are kept out of records.
 func (r *Rules) Secret(attribute string) bool { return r.secrets[attribute] }
 
+// Guards lists the guards in the order of the actions and, for each action, in that in which they are asked.
+func (r *Rules) Guards() iter.Seq[Guard] {
+	return func(yield func(Guard) bool) {
+		for _, rule := range r.actions {
+			for _, guard := range rule.guards {
+				if !yield(guard) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // Samples lists the values to use for an attribute where values are made up; none where any will do.
 func (r *Rules) Samples(attribute string) []Value { return slices.Clone(r.samples[attribute]) }
 

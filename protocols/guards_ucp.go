@@ -3,6 +3,7 @@ package protocols
 import (
 	"encoding/json"
 	"math"
+	"strconv"
 
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -63,12 +64,9 @@ func latestRevision(view enactment.View, candidate enactment.Instance) bool {
 // revisionOf gives the revision that an instance is about. It must be written as a plain integer, so that it can always
 // be counted from.
 func revisionOf(i enactment.Instance) (int64, bool) {
-	value, ok := i.Value("rev")
-	var revision int64
-	if !ok || value.Decode(&revision) != nil || revision < 0 || revision >= math.MaxInt64 {
-		return 0, false
-	}
-	return revision, true
+	value, _ := i.Value("rev")
+	revision, err := strconv.ParseInt(value.String(), 10, 64)
+	return revision, err == nil && revision >= 0 && revision < math.MaxInt64
 }
 
 // precedes tells whether an instance is about the revision before next.
@@ -89,7 +87,7 @@ type members map[string]json.RawMessage
 func totalsAddUp(_ enactment.View, candidate enactment.Instance) bool {
 	value, _ := candidate.Value("totals")
 	var totals []members
-	if value.IsZero() || value.Decode(&totals) != nil {
+	if json.Unmarshal([]byte(value.String()), &totals) != nil {
 		return false
 	}
 	subtotals, sums, sum, expected := 0, 0, int64(0), int64(0)

@@ -3,7 +3,10 @@ package protocols_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,8 +49,14 @@ func nameOf(instances []enactment.Instance) string {
 	return strings.Join(happened, "\n")
 }
 
-// revisions bounds the values of a key that has samples.
-const revisions = 3
+// revisions bounds the values of a key that has samples. The number of states multiplies with each; more can be asked
+// for by STRABO_TEST_REVISIONS.
+var revisions = func() int {
+	if n, err := strconv.Atoi(os.Getenv("STRABO_TEST_REVISIONS")); err == nil {
+		return n
+	}
+	return 3
+}()
 
 func used(s *enactment.State, key string, value enactment.Value) bool {
 	for i := range s.Instances() {
@@ -65,16 +74,17 @@ var quotes = []string{"q1", "q2"}
 // who bound it.
 func candidates(t *testing.T, w world, s *enactment.State) []enactment.Attempt {
 	t.Helper()
+	root := w.key.Values()
 	var attempts []enactment.Attempt
 	for role := range w.rules.Protocol().Roles() {
 	offers:
 		for f := range s.Enabled(role) {
-			values := w.key.Values()
+			values := maps.Clone(root)
 			for attribute, value := range f.Known {
 				values[attribute] = value
 			}
 			for _, open := range f.Open {
-				if _, root := w.key.Values()[open.Attribute]; root {
+				if _, ok := root[open.Attribute]; ok {
 					continue
 				}
 				value := enactment.MustValue(open.Attribute + " by " + role)
@@ -139,12 +149,19 @@ func namesOf(f enactment.Finalisation) string {
 // explore visits every state that can be reached and calls visit with it and whether nothing can follow.
 func explore(t *testing.T, rules *enactment.Rules, key enactment.Key, visit func(s *enactment.State, end bool)) int {
 	t.Helper()
+	return exploreWorlds(t, rules, key, func(_ world, s *enactment.State, end bool) { visit(s, end) })
+}
+
+// exploreWorlds is explore for those who ask in which order things have happened, too: of the ways to one state it shows
+// one of the shortest.
+func exploreWorlds(t *testing.T, rules *enactment.Rules, key enactment.Key, visit func(w world, s *enactment.State, end bool)) int {
+	t.Helper()
 	seen := map[string]bool{"": true}
 	for queue := []world{{rules: rules, key: key}}; len(queue) > 0; queue = queue[1:] {
 		w := queue[0]
 		s := w.state()
 		attempts := candidates(t, w, s)
-		visit(s, len(attempts) == 0)
+		visit(w, s, len(attempts) == 0)
 		if len(attempts) == 0 {
 			continue
 		}
@@ -181,9 +198,12 @@ func TestPlay(t *testing.T) {
 			rules, err := protocols.Load(file)
 			require.NoError(t, err)
 			ends := 0
-			states := explore(t, rules, rootKey(t, rules), func(s *enactment.State, end bool) {
+			states := exploreWorlds(t, rules, rootKey(t, rules), func(w world, s *enactment.State, end bool) {
 				requireNonosKept(t, rules, s)
 				requireSecretsKept(t, rules, s)
+				if file == "ucp-incremental" {
+					historyOf(w.log).requireSound(t)
+				}
 				if end {
 					ends++
 					require.True(t, s.Complete(), name(s))

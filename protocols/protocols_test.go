@@ -61,6 +61,9 @@ func TestSecretsAreLoaded(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, secret, rules.Secret("payment"), name)
 	}
+	rules, err := protocols.Load("ucp-incremental")
+	require.NoError(t, err)
+	require.True(t, rules.Secret("credential") && rules.Secret("instruments"))
 }
 
 // TestNoThirdRoleSeesASecret checks the promise of the semantics, section 7: no role refers to an action that carries a
@@ -126,6 +129,13 @@ func TestCompanion(t *testing.T) {
 		"secrets: payment":               "cannot unmarshal",
 		"secrets: [payment]\n---\nx: []": "more than one document",
 		"secrets: [":                     "not a companion",
+		"guards: [next-revison]":         `guard "next-revison" is not known, did you mean next-revision?`,
+		"guards: [next-revision]":        `guard "next-revision" is for Offered, which is no action of Purchase`,
+		"samples: {prise: [1]}":          `sample "prise" is no attribute of Purchase, did you mean price?`,
+		"samples: {Accept: [1]}":         `sample "Accept" is an action, which has no value`,
+		"samples: {ID: [[1]]}":           `sample "ID" is a key, which is a string, a number or a boolean`,
+		"samples: {price: [.nan]}":       `sample "price" has a value that cannot be written as JSON`,
+		"samples: {price: 1}":            "cannot unmarshal",
 	} {
 		_, err := protocols.ParseCompanion([]byte(text), protocol)
 		require.ErrorContains(t, err, message, text)
@@ -134,6 +144,30 @@ func TestCompanion(t *testing.T) {
 		companion, err := protocols.ParseCompanion([]byte(text), protocol)
 		require.NoError(t, err, text)
 		require.Empty(t, companion.Secrets)
+		require.Empty(t, companion.Options())
+	}
+}
+
+// TestGuardsAreOfTheHash: rules without a guard are other rules, and samples make no difference.
+func TestGuardsAreOfTheHash(t *testing.T) {
+	text, err := protocols.Source("ucp-incremental")
+	require.NoError(t, err)
+	protocol, _ := langshaw.Parse(text)
+	hash := func(text string) string {
+		companion, err := protocols.ParseCompanion([]byte(text), protocol)
+		require.NoError(t, err)
+		rules, err := enactment.Compile(protocol, companion.Options()...)
+		require.NoError(t, err)
+		return rules.Hash()
+	}
+	shipped, err := protocols.Load("ucp-incremental")
+	require.NoError(t, err)
+	const said = "secrets: [instruments, credential]\nguards: [totals-add-up, latest-revision, next-revision, first-revision]\n"
+	require.Equal(t, shipped.Hash(), hash(said))
+	require.Equal(t, shipped.Hash(), hash(said+"samples: {rev: [7]}"))
+	for _, name := range []string{"totals-add-up, ", "latest-revision, ", "next-revision, ", ", first-revision"} {
+		require.Contains(t, said, name)
+		require.NotEqual(t, shipped.Hash(), hash(strings.Replace(said, name, "", 1)), name)
 	}
 }
 

@@ -29,8 +29,8 @@ type Archive struct {
 // ErrNoSystem says that no log of that name is there.
 var ErrNoSystem = errors.New("there is no such system here")
 
-// NewArchive opens the log of a system; an empty name is [SystemName]. Keys are needed where the protocol has secrets.
-// The error is a [*ProtocolError] if the log is of another protocol, and [ErrNoSystem] if there is none.
+// NewArchive opens the log of a system; an empty name is [SystemName]. The error is [ErrNoKeys] if the protocol has secrets
+// and there are no keys, a [*ProtocolError] if the log is of another protocol, and [ErrNoSystem] if there is none.
 func NewArchive(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, system string, keys *Keyring) (*Archive, error) {
 	if system == "" {
 		system = SystemName(rules)
@@ -45,6 +45,9 @@ func NewArchive(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, sy
 	}
 	if keys != nil {
 		a.codec.Sealer = keys
+	}
+	if keys == nil && secrets(rules) {
+		return nil, ErrNoKeys
 	}
 	js, err := jetstream.New(conn)
 	if err != nil {

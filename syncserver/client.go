@@ -194,7 +194,11 @@ func (c *Client) over(ctx context.Context) error {
 
 // until tries again and again until there is an answer, or no hope of one.
 func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func() (enactment.Outcome, error)) (enactment.Outcome, error) {
+	var last error // what went wrong with the last try that had its time
 	failed := func(err error) (enactment.Outcome, error) {
+		if last != nil {
+			err = fmt.Errorf("%w; the last try: %w", err, last)
+		}
 		return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, err)
 	}
 	for wait := c.config.FirstWait; ; wait = min(2*wait, c.config.LongestWait) {
@@ -202,10 +206,15 @@ func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func
 		if err == nil {
 			return outcome, nil
 		}
-		if err := c.over(ctx); err != nil {
-			return failed(err)
+		ending := c.over(ctx)
+		if last == nil || ending == nil {
+			last = err
+		}
+		if ending != nil {
+			return failed(ending)
 		}
 		if err := c.hopeless(err); err != nil {
+			last = nil // it says so itself
 			return failed(err)
 		}
 		c.log.DebugContext(ctx, "attempt not answered, trying again", "action", attempt.Action, "attempt", attempt.ID, "error", err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -44,6 +43,7 @@ func TestClusterLosesItsLeader(t *testing.T) {
 	}
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 5 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rules := Rules(t, Purchase)
 			nodes := cluster(t)
 			urls := nodes[0].URL() + "," + nodes[1].URL() + "," + nodes[2].URL()
@@ -147,74 +147,4 @@ func TestFeedsOutliveTheirServer(t *testing.T) {
 		Accepted(t, e, Attempt(Seller, "Quote", id, "price", 5))
 		require.Equal(t, []string{id + " 2 Quote"}, Receive(t, feed, 1), "nothing twice, nothing lost")
 	}
-}
-
-// TestHostileRequests: what is malformed, huge or aimed elsewhere is refused, and goes into no log.
-func TestHostileRequests(t *testing.T) {
-	rules := Rules(t, Purchase)
-	s := store(t, embedded.Options{})
-	serve(t, s, rules, syncserver.ServerConfig{MaxAttempt: 2000})
-	conn := connect(t, s)
-	e := client(t, conn, rules)
-	Accepted(t, e, Attempt(Buyer, "RFQ", "1", "item", "fig"))
-	js, err := jetstream.New(conn)
-	require.NoError(t, err)
-	log, err := js.Stream(t.Context(), "STRABO_purchase_LOG")
-	require.NoError(t, err)
-	messages := func() uint64 {
-		info, err := log.Info(t.Context())
-		require.NoError(t, err)
-		return info.State.LastSeq
-	}
-	before := messages()
-	ask := func(subject, text string) string {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		reply, err := conn.RequestWithContext(ctx, subject, []byte(text))
-		require.NoError(t, err, "%s %.50s", subject, text)
-		return string(reply.Data)
-	}
-	head := `{"hash":"` + rules.Hash() + `"`
-	for _, text := range []string{
-		"", "{", "[]", "null", "\x00\xff", `"x"`, `{"hash":1}`, head, head + `,"at":"yesterday"}`, head + `,"id":{}}`,
-		head + `,"values":{"ID":"1"},}`, head + `,"parties":[]}`,
-	} {
-		require.Contains(t, ask("strabo.purchase.attempt.Buyer.=", text), `"bad_request"`, "%q", text)
-		ask("strabo.purchase.observe.Buyer.=", text)
-	}
-	require.Contains(t, ask("strabo.purchase.attempt.Buyer.=", `{"hash":"other"}`), "protocol_mismatch")
-	require.Contains(t, ask("strabo.purchase.attempt.Buyer.=zz", head+"}"), "bad_request")
-	for _, text := range []string{
-		head + "}", head + `,"id":"a","action":"RFQ","values":[]}`, head + `,"id":"a","action":"RFQ","values":{"ID":"1","ID":"2"}}`,
-		head + `,"id":"a","action":"RFQ","values":{"ID":"\ud800","item":1}}`, head + `,"id":"a","action":"RFQ","values":{"ID":{}}}`,
-		head + `,"id":"a","action":"RFQ","values":` + fmt.Sprintf("%01500d", 0) + `}`,
-		head + `,"id":"a","action":"RFQ","values":{"ID":"1","item":"` + fmt.Sprintf("%03000d", 0) + `"}}`,
-	} {
-		answer := ask("strabo.purchase.attempt.Buyer.=", text)
-		require.Regexp(t, `malformed|unknown_action`, answer, "%.200s", text)
-	}
-	future := Attempt(Buyer, "RFQ", "2", "item", "fig")
-	future.At = time.Now().Add(time.Hour)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err = e.Attempt(ctx, future)
-	require.ErrorIs(t, err, context.DeadlineExceeded, "its time will come")
-	late := Attempt(Buyer, "RFQ", "3", "item", "fig")
-	late.At = time.Now().Add(-48 * time.Hour)
-	require.Equal(t, enactment.Expired, Refused(t, e, late))
-
-	// Without accounts nothing but the server itself keeps answers from being aimed at a log.
-	for _, reply := range []string{"strabo.purchase.log.x", "strabo.purchase.attempt.Seller.=", "$JS.API.STREAM.LIST"} {
-		require.NoError(t, conn.PublishRequest("strabo.purchase.attempt.Buyer.=", reply, []byte(head+"}")))
-	}
-	require.NoError(t, conn.Flush())
-	Accepted(t, e, Attempt(Buyer, "Urge", "1"))
-	require.Equal(t, before+2, messages(), "the late one and the urge")
-
-	other, err := syncserver.NewClient(conn, Rules(t, Notes), syncserver.ClientConfig{System: "purchase"})
-	require.NoError(t, err)
-	defer other.Close()
-	_, err = other.Attempt(t.Context(), enactment.Attempt{ID: "a", Identity: enactment.Identity{Role: "Buyer"}, Action: "RFQ"})
-	require.ErrorIs(t, err, syncserver.ErrProtocol)
-	require.ErrorIs(t, err, adapter.ErrClosed)
 }

@@ -20,15 +20,19 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("local", func(t *testing.T) {
+		t.Parallel()
 		conformance.Run(t, localSystem(), false)
 	})
 	t.Run("local batch", func(t *testing.T) {
+		t.Parallel()
 		conformance.Run(t, localSystem(syncserver.WithBatch(50*time.Millisecond, 0)), true)
 	})
 	t.Run("one server", func(t *testing.T) {
+		t.Parallel()
 		conformance.Run(t, natsSystem(1, syncserver.ServerConfig{}), false)
 	})
 	t.Run("one process", func(t *testing.T) {
+		t.Parallel()
 		conformance.Run(t, func(t *testing.T, rules *enactment.Rules) func() adapter.Executor {
 			server := serve(t, store(t, embedded.Options{}), rules, syncserver.ServerConfig{})
 			return func() adapter.Executor {
@@ -39,9 +43,11 @@ func TestConformance(t *testing.T) {
 		}, false)
 	})
 	t.Run("three servers", func(t *testing.T) {
+		t.Parallel()
 		conformance.Run(t, natsSystem(3, syncserver.ServerConfig{}), false)
 	})
 	t.Run("two servers in batches", func(t *testing.T) {
+		t.Parallel()
 		conformance.Run(t, natsSystem(2, syncserver.ServerConfig{Window: 50 * time.Millisecond}), true)
 	})
 }

@@ -1,6 +1,10 @@
 package syncserver
 
-import "time"
+import (
+	"time"
+
+	"github.com/strabo-engine/strabo/adapter"
+)
 
 // WithClock has a server take the time of day from elsewhere.
 func (c ServerConfig) WithClock(now func() time.Time) ServerConfig {
@@ -29,3 +33,6 @@ func (l *Local) MemberCount() int {
 	}
 	return count
 }
+
+// Queued is how many deliveries a feed of a [Client] holds that were not received.
+func Queued(feed adapter.Feed) int { return feed.(*remoteFeed).queued() }

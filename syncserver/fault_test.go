@@ -27,7 +27,7 @@ import (
 type childConfig struct {
 	// Does says what the process is: a server if empty, else a shop or one that attempts.
 	Does string `json:"does"`
-	// URL is where a process that is no server finds NATS.
+	// URL is where a process finds NATS. A server without it has one inside.
 	URL string `json:"url"`
 	// Attempt is the argument of conformance.Attempt, for one that attempts.
 	Attempt childAttempt `json:"attempt"`
@@ -59,14 +59,20 @@ func runChild(text string) error {
 
 // runServer is a server in a process of its own: it prints where it listens, and serves until it is killed.
 func runServer(c childConfig) error {
-	s, err := embedded.Start(embedded.Options{StoreDir: c.Store, Listen: c.Listen, SyncAlways: c.Sync})
+	url := c.URL
+	if url == "" {
+		s, err := embedded.Start(embedded.Options{StoreDir: c.Store, Listen: c.Listen, SyncAlways: c.Sync})
+		if err != nil {
+			return err
+		}
+		defer s.Shutdown()
+		url = s.URL()
+	}
+	conn, err := nats.Connect(url)
 	if err != nil {
 		return err
 	}
-	conn, err := s.Connect()
-	if err != nil {
-		return err
-	}
+	defer conn.Close()
 	rules, err := compile(conformance.Purchase)
 	if err != nil {
 		return err
@@ -79,12 +85,9 @@ func runServer(c childConfig) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(s.URL())
+	fmt.Println(url)
 	<-ctx.Done()
-	err = server.Close(context.Background())
-	conn.Close()
-	s.Shutdown()
-	return err
+	return server.Close(context.Background())
 }
 
 // child is a process that runs runServer.
@@ -118,6 +121,14 @@ func (c *child) kill(t *testing.T) {
 	_ = c.cmd.Wait() // it was killed
 }
 
+// halt stops the process where it is, for a while.
+func (c *child) halt(t *testing.T, pause time.Duration) {
+	t.Helper()
+	require.NoError(t, c.cmd.Process.Signal(syscall.SIGSTOP))
+	time.Sleep(pause)
+	require.NoError(t, c.cmd.Process.Signal(syscall.SIGCONT))
+}
+
 // often is a number that the environment may say, so that the same test is small every day and large by hand.
 func often(t *testing.T, variable string, otherwise int) int {
 	t.Helper()
@@ -140,6 +151,7 @@ func TestKilledServers(t *testing.T) {
 	}
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 5 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rules := conformance.Rules(t, conformance.Purchase)
 			c := &child{config: childConfig{
 				Store: t.TempDir(), Listen: "127.0.0.1:0", Window: window, Lease: 300 * time.Millisecond,
@@ -179,6 +191,7 @@ func TestRacingServers(t *testing.T) {
 	}
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 2 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			rules := conformance.Rules(t, conformance.Purchase)
 			s := store(t, embedded.Options{})
 			for range 2 {
@@ -189,6 +202,44 @@ func TestRacingServers(t *testing.T) {
 				executors = append(executors, client(t, connect(t, s), rules))
 			}
 			storm{executors: executors, batch: window > 0, enactments: enactments}.run(t)
+		})
+	}
+}
+
+// TestHaltedServers halts one of two servers, each a process, for longer than a lease, again and again in the middle of
+// a storm. In batch finalisation the other takes its partitions, and for a moment there are two sequencers, one of which
+// has a window from before that it still wants decided. It can do no harm.
+func TestHaltedServers(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts processes, and waits for leases")
+	}
+	const lease = 100 * time.Millisecond
+	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 5 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rules := conformance.Rules(t, conformance.Purchase)
+			s := store(t, embedded.Options{Listen: "127.0.0.1:0"})
+			servers := make([]child, 2)
+			for i := range servers {
+				servers[i].config = childConfig{URL: s.URL(), Window: window, Lease: lease}
+				servers[i].start(t)
+				t.Cleanup(func() { servers[i].kill(t) })
+			}
+			var executors []adapter.Executor
+			for range 6 {
+				e, err := syncserver.NewClient(connect(t, s), rules, syncserver.ClientConfig{Try: lease, LongestWait: lease, Logger: quiet()})
+				require.NoError(t, err)
+				t.Cleanup(e.Close)
+				executors = append(executors, e)
+			}
+			storm{executors: executors, batch: window > 0, meanwhile: func(s *storming) {
+				for n := range often(t, "STRABO_TEST_HALTS", 6) {
+					s.wait(rand.IntN(40))
+					servers[n%2].halt(t, lease+rand.N(lease))
+				}
+				s.wait(10)
+			}}.run(t)
 		})
 	}
 }

@@ -3,9 +3,12 @@ package syncserver_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +30,13 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	flag.Parse()
+	if given := flag.Lookup("test.parallel"); given.Value.String() == given.DefValue {
+		// Most of these tests wait most of the time: for leases, elections, other processes.
+		if err := given.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0))); err != nil {
+			panic(err)
+		}
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -19,6 +19,9 @@ type Keyring struct {
 	keys []key
 }
 
+// ErrNoKeys says that a protocol has secrets and that there are no keys to seal and open them with.
+var ErrNoKeys = errors.New("syncserver: the protocol has secrets, and there are no keys to seal and open them with")
+
 type key struct {
 	id   [keyIDSize]byte
 	aead cipher.AEAD

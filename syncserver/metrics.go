@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
 // buckets are the upper bounds of the latency histogram.
@@ -21,12 +22,13 @@ var buckets = [...]time.Duration{
 
 // metrics counts what a server does.
 type metrics struct {
-	accepted, failures, unserved, conflicts, spurious atomic.Uint64
-	latency                                           [len(buckets) + 1]atomic.Uint64
-	nanoseconds                                       atomic.Uint64
+	accepted, failures, conflicts, spurious atomic.Uint64
+	latency                                 [len(buckets) + 1]atomic.Uint64
+	nanoseconds                             atomic.Uint64
 
 	mu      sync.Mutex
 	refused map[enactment.Code]uint64
+	turned  map[wire.Reason]uint64 // away
 }
 
 func (m *metrics) decided(rejection *enactment.Rejection, began time.Time) {
@@ -57,7 +59,15 @@ func (m *metrics) took(d time.Duration) {
 	m.nanoseconds.Add(uint64(d))
 }
 
-func (m *metrics) refusedRequest() { m.unserved.Add(1) }
+// turnedAway counts a request that was not done.
+func (m *metrics) turnedAway(reason wire.Reason) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.turned == nil {
+		m.turned = make(map[wire.Reason]uint64)
+	}
+	m.turned[reason]++
+}
 
 func (m *metrics) conflict(spurious bool) {
 	if spurious {
@@ -81,7 +91,7 @@ var families = []family{
 	{"strabo_open_enactments", "gauge", "Enactments of the whole system that have begun and are not complete.", (*Server).openSamples},
 	single("strabo_conflicts_total", "counter", "Writes that lost against another server and were judged again.", func(s *Server) uint64 { return s.metrics.conflicts.Load() }),
 	single("strabo_spurious_conflicts_total", "counter", "Writes refused although nothing stood against them.", func(s *Server) uint64 { return s.metrics.spurious.Load() }),
-	single("strabo_unserved_requests_total", "counter", "Requests not taken in: too many, or with a reply subject that is none.", func(s *Server) uint64 { return s.metrics.unserved.Load() }),
+	{"strabo_refused_requests_total", "counter", "Requests for whatever that were not done, by reason.", (*Server).refusedSamples},
 	single("strabo_in_flight", "gauge", "Attempts on their way.", func(s *Server) uint64 { return uint64(len(s.places)) }),
 	single("strabo_feeds", "gauge", "Feeds served.", func(s *Server) uint64 { return uint64(s.host.Sessions()) }),
 	single("strabo_cached_enactments", "gauge", "Enactments kept in memory.", func(s *Server) uint64 { return uint64(s.journal.Cached()) }),
@@ -125,6 +135,16 @@ func (s *Server) attemptSamples(name, label string, out func(string, ...any)) {
 	m.mu.Unlock()
 	for _, code := range slices.Sorted(maps.Keys(refused)) {
 		sample(string(code), refused[code])
+	}
+}
+
+func (s *Server) refusedSamples(name, label string, out func(string, ...any)) {
+	m := &s.metrics
+	m.mu.Lock()
+	turned := maps.Clone(m.turned)
+	m.mu.Unlock()
+	for _, reason := range slices.Sorted(maps.Keys(turned)) {
+		out("%s{%s,reason=%q} %d\n", name, label, reason, turned[reason])
 	}
 }
 

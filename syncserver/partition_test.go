@@ -126,12 +126,14 @@ func (w *wire) carry(from, to net.Conn) {
 type divided struct {
 	wire      *wire
 	near, far *syncserver.Client
+	server    *syncserver.Server // of near
+	direct    *nats.Conn         // to the NATS, not by the wire
 }
 
 func divide(t *testing.T, rules *enactment.Rules, window time.Duration) divided {
 	t.Helper()
 	s := store(t, embedded.Options{Listen: "127.0.0.1:0"})
-	d := divided{wire: newWire(t, strings.TrimPrefix(s.URL(), "nats://"))}
+	d := divided{wire: newWire(t, strings.TrimPrefix(s.URL(), "nats://")), direct: connect(t, s)}
 	// Short of a lease, by which the far side knows that the near one is gone, nothing here waits for time to pass.
 	config := syncserver.ServerConfig{Window: window, Lease: time.Second, Timeout: 300 * time.Millisecond, Logger: quiet()}
 	conn, err := nats.Connect(d.wire.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0),
@@ -145,6 +147,7 @@ func divide(t *testing.T, rules *enactment.Rules, window time.Duration) divided 
 		defer cancel()
 		require.NoError(t, server.Close(ctx))
 	})
+	d.server = server
 	d.near = server.Client(syncserver.ClientConfig{Logger: quiet()})
 	t.Cleanup(d.near.Close)
 	d.far = serve(t, s, rules, config).Client(syncserver.ClientConfig{Logger: quiet()})
@@ -254,4 +257,42 @@ func TestPartitionInStorm(t *testing.T) {
 			}}.run(t)
 		})
 	}
+}
+
+// TestGivenUpBehindPartition has many attempts given up while the server that has them cannot reach the stream of
+// arrivals. All but the few that are in messages on their way are forgotten: nothing piles up however long it lasts.
+func TestGivenUpBehindPartition(t *testing.T) {
+	t.Parallel()
+	const many = 1000
+	rules := Rules(t, Purchase)
+	d := divide(t, rules, 5*time.Millisecond)
+	Accepted(t, d.near, Attempt(Buyer, "RFQ", "1", "item", "fig"))
+	d.wire.cut()
+	var all sync.WaitGroup
+	for n := range many {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			a := Attempt(Buyer, "Urge", "1")
+			a.ID = fmt.Sprint(n)
+			if _, err := d.near.Attempt(ctx, a); err == nil {
+				t.Error("it was answered")
+			}
+		})
+	}
+	all.Wait()
+	// The server waits a little longer than those who asked it.
+	require.Eventually(t, func() bool { return counters(t, d.server)["strabo_in_flight{}"] == 0 }, 10*time.Second, 10*time.Millisecond)
+	d.wire.heal(false)
+	Accepted(t, d.near, Attempt(Seller, "Stop", "1"))
+	archive, err := syncserver.NewArchive(t.Context(), d.direct, rules, "", nil)
+	require.NoError(t, err)
+	urged := 0
+	require.NoError(t, archive.Records(t.Context(), "", func(r enactment.Record) bool {
+		if r.Action == "Urge" {
+			urged++
+		}
+		return true
+	}))
+	require.Less(t, urged, many/2)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/strabo-engine/strabo/syncserver/internal/observation"
 	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/sequencer"
+	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
@@ -147,11 +148,14 @@ type Server struct {
 	metrics  metrics
 	tally    tally
 	tracer   tracing.Tracer
-	log      *slog.Logger
+	// logHealth and intakeHealth know whether writes to the log and to the arrivals come through.
+	logHealth, intakeHealth *stream.Health
+	log                     *slog.Logger
 
 	attendance atomic.Pointer[Attendance] // nil where nobody attends
 
 	places chan struct{} // a token for each attempt on its way
+	asking chan struct{} // a token for each request of a feed
 	crew   *crew
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -172,13 +176,14 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 	s := &Server{
 		rules: rules, config: config, conn: conn, subjects: subjects, name: nuid.Next(),
 		codec: wire.Codec{Rules: rules}, recent: newRecent(), tracer: tracing.New(config.Tracer, rules),
-		places: make(chan struct{}, config.MaxInFlight), crew: newCrew(),
+		places: make(chan struct{}, config.MaxInFlight), asking: make(chan struct{}, mostAsking), crew: newCrew(),
 	}
 	s.log = config.Logger.With("system", config.System, "server", s.name)
+	s.logHealth, s.intakeHealth = stream.NewHealth(s.log), stream.NewHealth(s.log)
 	if config.Keys != nil {
 		s.codec.Sealer = config.Keys
 	} else if secrets(rules) {
-		return nil, errors.New("syncserver: the protocol has secrets, and there are no keys to seal them with")
+		return nil, ErrNoKeys
 	}
 	if err := s.open(ctx); err != nil {
 		if s.requests != nil {
@@ -230,11 +235,16 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.journal, err = journal.New(journal.Config{
 		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
-		Clock: c.clock, Logger: s.log, SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
+		Clock: c.clock, Health: s.logHealth, Logger: s.log,
+		SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
 		Folded: s.folded, Tracer: s.tracer,
 	})
 	return err
 }
+
+// mostAsking is how many requests of feeds may wait at once, so that nobody can have a server wait for ever more. A feed
+// has two at the most.
+const mostAsking = 1 << 16
 
 const snapshotEvery = 1000
 
@@ -242,7 +252,7 @@ const snapshotEvery = 1000
 func (s *Server) sequence() error {
 	c := s.config
 	config := sequencer.Config{
-		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Timeout: c.Timeout, Tracer: s.tracer,
+		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Health: s.intakeHealth, Timeout: c.Timeout, Tracer: s.tracer,
 		Logger: s.log,
 	}
 	var err error
@@ -343,7 +353,7 @@ func (s *Server) Close(ctx context.Context) error {
 	case <-done:
 		s.cancel()
 		if s.conn.IsConnected() {
-			ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+			ctx, cancel := context.WithTimeout(ctx, max(s.config.Timeout, DefaultTimeout))
 			defer cancel()
 			failure = errors.Join(failure, s.conn.FlushWithContext(ctx))
 		}
@@ -368,6 +378,9 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 	if !s.conn.IsConnected() {
 		return errors.New("syncserver: not connected to NATS")
+	}
+	if err := errors.Join(s.logHealth.Err(), s.intakeHealth.Err()); err != nil {
+		return fmt.Errorf("syncserver: %w", err)
 	}
 	return s.journal.Reachable(ctx)
 }

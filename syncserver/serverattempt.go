@@ -22,19 +22,18 @@ import (
 func (s *Server) takeAttempt(r micro.Request) {
 	subject, reply, header, data := r.Subject(), r.Reply(), nats.Header(r.Headers()), r.Data()
 	if !answerable(reply) {
-		s.metrics.refusedRequest()
+		s.metrics.turnedAway(wire.BadReply)
 		return
 	}
 	if !s.enter() {
-		s.answer(reply, (&wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}).Encode())
+		s.turnAway(reply, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"})
 		return
 	}
 	select {
 	case s.places <- struct{}{}:
 	default:
 		s.working.Done()
-		s.metrics.refusedRequest()
-		s.answer(reply, (&wire.Error{Reason: wire.Busy, Detail: "too many attempts at once"}).Encode())
+		s.turnAway(reply, &wire.Error{Reason: wire.Busy, Detail: "too many attempts at once"})
 		return
 	}
 	s.crew.do(func() {
@@ -44,7 +43,7 @@ func (s *Server) takeAttempt(r micro.Request) {
 			return s.attempt(tracing.WithHeader(s.ctx, header), subject, data)
 		})
 		if err != nil {
-			s.answer(reply, failure(err).Encode())
+			s.turnAway(reply, err)
 			return
 		}
 		s.answer(reply, wire.AppendAnswer(make([]byte, 0, 256), &outcome))
@@ -102,6 +101,13 @@ func (s *Server) answer(reply string, data []byte) {
 	if err := s.conn.Publish(reply, data); err != nil && !s.conn.IsClosed() {
 		s.log.Warn("cannot answer", "error", err)
 	}
+}
+
+// turnAway answers a request that was not done, and counts it.
+func (s *Server) turnAway(reply string, err error) {
+	told := failure(err)
+	s.metrics.turnedAway(told.Reason)
+	s.answer(reply, told.Encode())
 }
 
 // failure is what is said to whoever asked, of what went wrong.

@@ -18,18 +18,27 @@ func (s *Server) takeFeed(
 	return func(r micro.Request) {
 		subject, reply, data := r.Subject(), r.Reply(), r.Data()
 		if !answerable(reply) {
-			s.metrics.refusedRequest()
+			s.metrics.turnedAway(wire.BadReply)
 			return
 		}
 		if !s.enter() {
-			s.answer(reply, (&wire.Error{Reason: wire.NoFeed, Detail: "the server stops"}).Encode())
+			s.turnAway(reply, &wire.Error{Reason: wire.NoFeed, Detail: "the server stops"})
+			return
+		}
+		select {
+		case s.asking <- struct{}{}:
+		default:
+			s.working.Done()
+			s.turnAway(reply, &wire.Error{Reason: wire.Busy, Detail: "too many feeds ask at once"})
 			return
 		}
 		go func() {
 			defer s.working.Done()
+			defer func() { <-s.asking }()
 			answer, err := s.feedRequest(subject, data, serve)
 			if err != nil {
-				answer = failure(err).Encode()
+				s.turnAway(reply, err)
+				return
 			}
 			s.answer(reply, answer)
 		}()

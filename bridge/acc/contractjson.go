@@ -3,6 +3,8 @@ package acc
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/strabo-engine/strabo/langshaw"
 )
 
 // limitJSON is a limit as a program reads it.
@@ -53,4 +55,54 @@ func (c Contract) MarshalJSON() ([]byte, error) {
 		c.Readonly, c.Idempotent, timeout, limits, c.Retry,
 	})
 	return bytes.TrimSpace(out.Bytes()), err
+}
+
+// MarshalJSON gives an object. Times are milliseconds. The names of members are stable.
+func (p CallPolicy) MarshalJSON() ([]byte, error) {
+	type retries struct {
+		Attempts int     `json:"attempts"`
+		Ratio    float64 `json:"budget_ratio"`
+		Reserve  int     `json:"budget_reserve"`
+		First    int64   `json:"backoff_first_ms"`
+		Longest  int64   `json:"backoff_longest_ms"`
+	}
+	type limits struct {
+		OnExceed     OnExceed `json:"on_exceed"`
+		MaxWait      int64    `json:"max_wait_ms"`
+		CountRetries bool     `json:"count_retries"`
+		Shared       bool     `json:"shared"`
+	}
+	type idempotency struct {
+		Header  string `json:"header,omitempty"`
+		Native  bool   `json:"native"`
+		Note    string `json:"note,omitempty"`
+		Expires int64  `json:"expires_ms"`
+	}
+	type breaker struct {
+		Failures int   `json:"failures"`
+		Cooldown int64 `json:"cooldown_ms"`
+	}
+	result := struct {
+		Retries         retries                  `json:"retries"`
+		Limits          limits                   `json:"limits"`
+		Idempotency     *idempotency             `json:"idempotency,omitempty"`
+		Breaker         *breaker                 `json:"breaker,omitempty"`
+		ApprovalExpires int64                    `json:"approval_expires_ms"`
+		AuditRequired   bool                     `json:"audit_required"`
+		Redact          []string                 `json:"redact,omitempty"`
+		Places          map[string]langshaw.Span `json:"places"`
+	}{
+		Retries: retries{
+			p.Retries.Attempts, p.Retries.Ratio, p.Retries.Reserve, p.Retries.First.Milliseconds(), p.Retries.Longest.Milliseconds(),
+		},
+		Limits:          limits{p.Limits.OnExceed, p.Limits.MaxWait.Milliseconds(), p.Limits.CountRetries, p.Limits.Shared},
+		ApprovalExpires: p.ApprovalExpires.Milliseconds(), AuditRequired: p.AuditRequired, Redact: p.Redact, Places: p.Places,
+	}
+	if i := p.Idempotency; i != nil {
+		result.Idempotency = &idempotency{i.Header, i.Native, i.Note, i.Expires.Milliseconds()}
+	}
+	if b := p.Breaker; b != nil {
+		result.Breaker = &breaker{b.Failures, b.Cooldown.Milliseconds()}
+	}
+	return json.Marshal(result)
 }

@@ -30,13 +30,25 @@ func unsupported(at *node, format string, arguments ...any) error {
 // operation, and the libraries that read what is taken out see the same document as the reader of contracts did.
 type extractor struct {
 	root    *node
+	library *library
 	version string
 	budget  *int
-	// wanted are names of components/schemas in the order in which they are found.
-	wanted []string
-	seen   map[*node]bool
+	// wanted are schemas that others refer to, in the order in which they are found, and byName finds them: those of
+	// components/schemas by their names, and those of other documents by names that are made for them.
+	wanted []wanted
+	byName map[string]bool
+	// elsewhere are the names of schemas of other documents, and renamed what references to those become.
+	elsewhere map[*node]string
+	renamed   map[*node]string
+	seen      map[*node]bool
 	// names are those of all members of schemas.
 	names map[string]bool
+}
+
+// wanted is a schema that others refer to.
+type wanted struct {
+	name   string
+	schema *node
 }
 
 // maximumHops is how many references may lead to one thing.
@@ -61,12 +73,23 @@ func (x *extractor) follow(n *node) (*node, error) {
 
 // resolve finds what a reference refers to.
 func (x *extractor) resolve(reference *node) (*node, error) {
-	missing := &inputError{CodeUnresolvedReference, reference, "the reference " + shorten(reference.text) + " does not lead to anything in this document"}
-	pointer, ok := strings.CutPrefix(reference.text, "#/")
+	missing := &inputError{CodeUnresolvedReference, reference, "the reference " + shorten(reference.text) + " does not lead to anything"}
+	file, pointer, _ := strings.Cut(reference.text, "#")
+	in := reference.in
+	if file != "" {
+		var err error
+		if in, err = x.library.find(reference, file); err != nil {
+			return nil, err
+		}
+	}
+	n := in.root
+	if pointer == "" && file != "" {
+		return n, nil
+	}
+	pointer, ok := strings.CutPrefix(pointer, "/")
 	if !ok {
 		return nil, missing
 	}
-	n := x.root
 	for _, token := range strings.Split(pointer, "/") {
 		name, err := unescape(token)
 		if err != nil {
@@ -99,7 +122,7 @@ var ignoredHeaders = []string{"accept", "content-type", "authorization"}
 
 // input takes out the inputs of an operation and reads them.
 func (x *extractor) input(reference Reference, item, operation *node) (*Input, error) {
-	x.seen, x.names = make(map[*node]bool), make(map[string]bool)
+	x.begin()
 	parameters, err := x.parameters(item, operation)
 	if err != nil {
 		return nil, err
@@ -118,14 +141,17 @@ func (x *extractor) input(reference Reference, item, operation *node) (*Input, e
 		}
 	}
 	for i := 0; i < len(x.wanted); i++ { // which grows
-		name := x.wanted[i]
-		schema := x.root.member("components").member("schemas").member(name)
-		if e.schemas[name], err = x.schema(schema); err != nil {
+		if e.schemas[x.wanted[i].name], err = x.schema(x.wanted[i].schema); err != nil {
 			return nil, err
 		}
 	}
 	e.names = x.names
 	return e.input()
+}
+
+func (x *extractor) begin() {
+	x.seen, x.names, x.byName = make(map[*node]bool), make(map[string]bool), make(map[string]bool)
+	x.elsewhere, x.renamed = make(map[*node]string), make(map[*node]string)
 }
 
 // parameters lists those of the path and of the operation, which come in place of those of the same name and location.
@@ -241,7 +267,28 @@ func (x *extractor) schema(n *node) (any, error) {
 	case err != nil:
 		return nil, unsupported(n, "the schemas cannot be used: %v", err)
 	}
+	if len(x.renamed) > 0 {
+		x.rename(n, data)
+	}
 	return data, nil
+}
+
+// rename puts the new references in the place of those to other documents, in what was made of a node.
+func (x *extractor) rename(n *node, data any) {
+	switch data := data.(type) {
+	case map[string]any:
+		for _, m := range n.members {
+			if name, ok := x.renamed[m.value]; ok && m.name == "$ref" {
+				data[m.name] = componentSchemas + name
+				continue
+			}
+			x.rename(m.value, data[m.name])
+		}
+	case []any:
+		for i, item := range n.items {
+			x.rename(item, data[i])
+		}
+	}
 }
 
 // foreignKeywords change what a reference means, or which rules a schema is read by.
@@ -279,12 +326,20 @@ func (x *extractor) visit(n *node) error {
 	return nil
 }
 
+const componentSchemas = "#/components/schemas/"
+
 // want notes a schema that is referred to.
 func (x *extractor) want(reference *node) error {
-	if _, err := x.resolve(reference); err != nil {
+	target, err := x.resolve(reference)
+	if err != nil {
 		return err
 	}
-	rest, ok := strings.CutPrefix(reference.text, "#/components/schemas/")
+	if target.in != x.root.in {
+		x.renamed[reference] = x.nameOf(target)
+		return nil
+	}
+	_, pointer, _ := strings.Cut(reference.text, "#")
+	rest, ok := strings.CutPrefix("#"+pointer, componentSchemas)
 	if !ok {
 		return unsupported(reference, "a schema may refer to #/components/schemas only")
 	}
@@ -293,8 +348,30 @@ func (x *extractor) want(reference *node) error {
 	if err != nil {
 		return unsupported(reference, "the reference cannot be read")
 	}
-	if !slices.Contains(x.wanted, name) {
-		x.wanted = append(x.wanted, name)
+	if reference.in != x.root.in || !strings.HasPrefix(reference.text, "#") {
+		x.renamed[reference] = rest // It leads back to the first document.
+	}
+	if !x.byName[name] {
+		x.byName[name] = true
+		x.wanted = append(x.wanted, wanted{name, x.root.member("components").member("schemas").member(name)})
 	}
 	return nil
+}
+
+// nameOf gives a schema of another document a name among the schemas of this one.
+func (x *extractor) nameOf(schema *node) string {
+	name, ok := x.elsewhere[schema]
+	if ok {
+		return name
+	}
+	own := x.root.member("components").member("schemas")
+	for i := len(x.elsewhere) + 1; ; i++ {
+		name = "elsewhere." + strconv.Itoa(i)
+		if !x.byName[name] && own.member(name) == nil {
+			break
+		}
+	}
+	x.elsewhere[schema], x.byName[name] = name, true
+	x.wanted = append(x.wanted, wanted{name, schema})
+	return name
 }

@@ -2,8 +2,10 @@ package acc_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -115,5 +117,20 @@ func FuzzDecide(f *testing.F) {
 		} else {
 			require.Equal(t, acc.RejectInvalidArguments, decision.Outcome)
 		}
+	})
+}
+
+// FuzzParseIn looks for references and other documents that panic, or that lead out of the folder.
+func FuzzParseIn(f *testing.F) {
+	f.Add("shared/parameters.yaml#/Key/schema", "type: object")
+	f.Add("other.yaml#/a", "a: {$ref: 'other.yaml#/b'}\nb: {type: object, properties: {amount: {$ref: 'shop.yaml#/components/schemas/Money'}}}")
+	f.Add("../api/other.yaml", "$ref: '#'")
+	f.Fuzz(func(t *testing.T, reference, other string) {
+		if strings.ContainsAny(reference, "'\n\r") {
+			return
+		}
+		files := folder(map[string]string{"api/other.yaml": other})
+		document, found := acc.ParseIn([]byte(referring(fmt.Sprintf(schemaBody, reference))), "api/shop.yaml", files)
+		require.Equal(t, found.HasErrors(), len(document.Skipped) > 0 || len(document.Operations) == 0)
 	})
 }

@@ -287,11 +287,16 @@ func (e *blend) attempts() int {
 
 func (e *blend) policy() CallPolicy {
 	p := CallPolicy{
-		Retries: Retries{Attempts: e.attempts(), First: DefaultFirst, Longest: DefaultLongest},
-		Limits:  LimitPolicy{OnExceed: RejectExceeding, CountRetries: true}, Idempotency: e.idempotency(),
+		Retries: Retries{
+			Attempts: e.attempts(), Ratio: DefaultRatio, Reserve: DefaultReserve, First: DefaultFirst, Longest: DefaultLongest,
+		},
+		Limits: LimitPolicy{OnExceed: RejectExceeding, CountRetries: true}, Idempotency: e.idempotency(),
 	}
-	if from := e.pick("retries.budget"); from != nil {
-		p.Retries.Budget = from.policy.Retries.Budget
+	if from := e.pick("retries.budget.ratio"); from != nil {
+		p.Retries.Ratio = from.policy.Retries.Ratio
+	}
+	if from := e.pick("retries.budget.reserve"); from != nil {
+		p.Retries.Reserve = from.policy.Retries.Reserve
 	}
 	if from := e.pick("retries.backoff.first"); from != nil {
 		p.Retries.First = from.policy.Retries.First

@@ -37,7 +37,8 @@ func NewInput(schema enactment.Value) (*Input, error) {
 		return nil, errors.New("acc: the schema is no object")
 	}
 	budget := largestDocument
-	x := &extractor{root: root, version: "3.1.0", budget: &budget, seen: make(map[*node]bool), names: make(map[string]bool)}
+	x := &extractor{root: root, library: newLibrary(nil, root.in, 0), version: "3.1.0", budget: &budget}
+	x.begin()
 	data, err := x.schema(root)
 	if err != nil {
 		return nil, fmt.Errorf("acc: the schema cannot be used: %w", err)

@@ -39,6 +39,8 @@ type node struct {
 	items   []*node
 	// start and end are byte offsets. For an object or a list, they are those of its beginning only.
 	start, end int
+	// in is the document that it is in.
+	in *source
 }
 
 // member is one member of an object.
@@ -67,7 +69,7 @@ func (n *node) complete() {
 	seen := make(map[string]bool, len(n.members))
 	for _, m := range n.members {
 		if seen[m.name] {
-			*n = node{kind: brokenNode, text: fmt.Sprintf("an object that has %q twice", m.name), start: m.start, end: m.end}
+			*n = node{kind: brokenNode, text: fmt.Sprintf("an object that has %q twice", m.name), start: m.start, end: m.end, in: n.in}
 			return
 		}
 		seen[m.name] = true

@@ -2,6 +2,8 @@ package acc
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,13 +70,23 @@ var supportedOpenAPI = regexp.MustCompile(`^3\.[01]\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 // It always returns a document, which has no operations if the text as a whole is not understood, and everything there
 // is to say, in order of position. An operation with an error is skipped: it must not be exposed, and the others may
 // be. Parameters, body and schemas may be references within components of the same document; references to anything
-// else are errors of the operations that need them.
+// else are errors of the operations that need them, see [ParseIn].
 //
 // It does no I/O, keeps no reference to the text, does not panic, and bounds what it does by [MaximumText].
-func Parse(text []byte) (*Document, Diagnostics) {
+func Parse(text []byte) (*Document, Diagnostics) { return ParseIn(text, "", nil) }
+
+// ParseIn is Parse for a document that refers to others: parameters, bodies and schemas may be in other documents of a
+// folder, of which name is the path of this one (see io/fs). A reference is a path relative to the document that it is
+// in, and may have a # and a JSON pointer; a schema there may be anywhere, and refer to others in turn. All are read by
+// the version of OpenAPI of the first document. Contracts, and paths as a whole, stand in that one. Nothing outside of
+// the folder is read, nothing that has a scheme or a host, and no more than [MaximumDocuments] and [MaximumText]
+// altogether. What is wrong in another document is reported at the contract that needs it.
+func ParseIn(text []byte, name string, folder fs.FS) (*Document, Diagnostics) {
 	r := &report{}
 	d := &documentReader{report: r, document: &Document{}}
 	if d.root = readText(text, r); d.root != nil {
+		d.root.in.name = name
+		d.library = newLibrary(folder, d.root.in, len(text))
 		d.read()
 	}
 	return d.document, sorted(r.list)
@@ -85,6 +97,7 @@ type documentReader struct {
 	root     *node
 	version  string
 	document *Document
+	library  *library
 	// governed are the declarations that are in their place.
 	governed map[*node]bool
 	// budget bounds what is made of the document's schemas, however often they are referred to.
@@ -145,8 +158,11 @@ var dialects = []string{
 
 // path reads the operations of one path. A reference in place of a path item is followed.
 func (d *documentReader) path(path member) {
-	x := &extractor{root: d.root, version: d.version, budget: &d.budget}
+	x := &extractor{root: d.root, library: d.library, version: d.version, budget: &d.budget}
 	item, err := x.follow(path.value)
+	if err == nil && item.in != d.root.in {
+		err = &inputError{CodeUnsupportedConstruct, path.value.member("$ref"), "a path stands in the document itself, with its contracts"}
+	}
 	if err != nil || item.kind != objectNode {
 		if err == nil {
 			err = &inputError{CodeUnsupportedConstruct, path.value, "a path must be an object, and this is " + describe(path.value)}
@@ -193,7 +209,7 @@ func (d *documentReader) operation(path string, item *node, m member) {
 		d.document.Skipped = append(d.document.Skipped, operation.Reference)
 		return
 	}
-	x := &extractor{root: d.root, version: d.version, budget: &d.budget}
+	x := &extractor{root: d.root, library: d.library, version: d.version, budget: &d.budget}
 	input, err := x.input(operation.Reference, item, m.value)
 	if err != nil {
 		d.inputFault(operation.String(), err, *contract)
@@ -233,7 +249,11 @@ func (d *documentReader) inputFault(what string, err error, needed member) {
 	var fault *inputError
 	if errors.As(err, &fault) {
 		code = fault.code
-		if fault.at != nil {
+		switch {
+		case fault.at == nil:
+		case fault.at.in != d.root.in: // Diagnostics are about this document.
+			what = fmt.Sprintf("%s: %s:%s", what, fault.at.in.name, fault.at.in.places.at(fault.at.start))
+		default:
 			start, end = fault.at.start, fault.at.end
 		}
 	}

@@ -41,9 +41,10 @@ type CallPolicy struct {
 type Retries struct {
 	// Attempts is how often it is sent at most, the first time included; 1 where there are no retries.
 	Attempts int
-	// Budget bounds the retries of all calls of the operation together; nil for no bound. So retries cannot multiply an
-	// outage.
-	Budget *RateLimit
+	// Ratio is how many retries each call earns, and Reserve how many the operation has at first and saves up to. So
+	// retries cannot multiply an outage.
+	Ratio   float64
+	Reserve int
 	// First is the most that is waited before the first retry, doubled each time up to Longest; the wait itself is drawn
 	// between nothing and that (full jitter).
 	First, Longest time.Duration
@@ -52,6 +53,8 @@ type Retries struct {
 // What Retries are where only some of them are said.
 const (
 	DefaultAttempts = 3
+	DefaultRatio    = 0.2
+	DefaultReserve  = 10
 	DefaultFirst    = 200 * time.Millisecond
 	DefaultLongest  = 5 * time.Second
 )

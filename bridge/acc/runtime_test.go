@@ -60,10 +60,11 @@ func TestRuntime(t *testing.T) {
 	governed, found := governedBy(t, `version: 1
 defaults:
   timeout: 20s
-  retries: {attempts: 4, budget: {count: 10, window: 1m}, backoff: {first: 100ms}}
-  rate_limit: {dimension: subject, on_exceed: queue, max_wait: 2s}
+  retries: {attempts: 4, budget: {ratio: 0.5}, backoff: {first: 100ms}}
+  rate_limit: {dimension: subject, on_exceed: queue, max_wait: 2s, shared: true}
   idempotency: {header: Idempotency-Key, expires: 24h}
   breaker: {failures: 3}
+  audit: {required: true}
   approval: {expires: 30m}
 operations:
   order_get:
@@ -71,18 +72,17 @@ operations:
     risk: {level: medium}
     retries: {attempts: 1}
     idempotency: null
-    breaker: null
   POST /orders/{id}:
     timeout: 5s
     approval: {when: [{param: reason, op: "==", value: other, label: Odd}]}
-    rate_limit: {count: 5, window: 1s, count_retries: false, shared: true}
-    audit: {required: true, redact: [payment.token]}
+    rate_limit: {count: 5, window: 1s, count_retries: false}
+    audit: {redact: [payment.token]}
 `)
 	require.Empty(t, found)
 
 	refund := governed["order_refund"]
 	require.Equal(t, acc.CallPolicy{
-		Retries:     acc.Retries{Attempts: 4, Budget: &acc.RateLimit{Count: 10, Window: time.Minute}, First: 100 * time.Millisecond, Longest: 5 * time.Second},
+		Retries:     acc.Retries{Attempts: 4, Ratio: 0.5, Reserve: 10, First: 100 * time.Millisecond, Longest: 5 * time.Second},
 		Limits:      acc.LimitPolicy{OnExceed: acc.QueueExceeding, MaxWait: 2 * time.Second, Shared: true},
 		Idempotency: &acc.Idempotency{Header: "Idempotency-Key", Expires: 24 * time.Hour},
 		Breaker:     &acc.Breaker{Failures: 3, Cooldown: 30 * time.Second}, ApprovalExpires: 30 * time.Minute,
@@ -104,11 +104,10 @@ operations:
 	get := governed["order_get"]
 	require.False(t, get.Merged.Enabled.Value)
 	require.Equal(t, acc.MediumRisk, get.Merged.Risk.Value)
-	require.Equal(t, 12, get.Merged.Risk.Span.Start.Line)
+	require.Equal(t, 13, get.Merged.Risk.Span.Start.Line)
 	require.Equal(t, 20*time.Second, get.Merged.Timeout.Value, "the default is for what is not declared")
 	require.False(t, get.Merged.Retry.Value)
 	require.Nil(t, get.Policy.Idempotency)
-	require.Nil(t, get.Policy.Breaker)
 
 	cancel := governed["order_cancel"]
 	require.False(t, cancel.Merged.Retry.Value, "retries by default are for what is idempotent")
@@ -133,7 +132,8 @@ func TestRuntimeRefuses(t *testing.T) {
 		"a negative time":            {"defaults: {timeout: -1s}", acc.CodeInvalidRuntime, "2:21", "must be"},
 		"no attempts":                {"defaults: {retries: {attempts: 0}}", acc.CodeInvalidRuntime, "2:32", "1 to 100"},
 		"half an attempt":            {"defaults: {retries: {attempts: 1.5}}", acc.CodeInvalidRuntime, "2:32", "integer"},
-		"half a budget":              {"defaults: {retries: {budget: {count: 3}}}", acc.CodeInvalidRuntime, "2:30", "no window"},
+		"a whole budget":             {"defaults: {retries: {budget: {ratio: 1.5}}}", acc.CodeInvalidRuntime, "2:38", "from 0 to 1"},
+		"a breaker of one":           {dimension + "operations: {order_get: {breaker: {failures: 1}}}", acc.CodeInvalidRuntime, "3:35", "among the defaults"},
 		"half a limit":               {"defaults: {rate_limit: {count: 3}}", acc.CodeInvalidRuntime, "2:24", "both count and window"},
 		"an unknown dimension":       {"defaults: {rate_limit: {dimension: route}}", acc.CodeInvalidRuntime, "2:36", "operation, agent, subject or tenant"},
 		"an unknown on_exceed":       {"defaults: {rate_limit: {on_exceed: drop}}", acc.CodeInvalidRuntime, "2:36", "reject or queue"},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ const (
 const (
 	mostAttempts   = 100
 	mostFailures   = 1_000_000
+	mostReserve    = 1_000_000
 	longestWait    = 10 * time.Minute
 	longestExpiry  = 366 * 24 * time.Hour
 	longestNote    = 300
@@ -182,6 +184,13 @@ func (r *runtimeReader) notByDefault(n *node, path string) {
 	}
 }
 
+// onlyByDefault refuses what is said of one operation and holds for all.
+func (r *runtimeReader) onlyByDefault(n *node, path string) {
+	if r.entry.name != "" {
+		r.invalid(n, "%s holds for all operations: say it among the defaults", path)
+	}
+}
+
 func (r *runtimeReader) approvals(n *node) {
 	e := r.entry
 	r.take(n, "approval", map[string]func(*node){
@@ -213,6 +222,7 @@ func (r *runtimeReader) audit(n *node) {
 	r.take(n, "audit", map[string]func(*node){
 		"sensitive": func(n *node) { e.local.AuditSensitive = r.tightening(n, "audit.sensitive", true) },
 		"required": func(n *node) {
+			r.onlyByDefault(n, "audit.required")
 			if value := r.boolean(n, "audit.required"); value != nil {
 				e.policy.AuditRequired = *value
 			}
@@ -239,11 +249,13 @@ func (r *runtimeReader) retries(n *node) {
 	r.take(n, "retries", map[string]func(*node){
 		"attempts": func(n *node) { retries.Attempts = r.number(n, "retries.attempts", mostAttempts) },
 		"budget": func(n *node) {
-			if limit := r.countAndWindow(n, "retries.budget"); limit != nil {
-				retries.Budget = limit
-			}
+			r.take(n, "retries.budget", map[string]func(*node){
+				"ratio":   func(n *node) { retries.Ratio = r.ratio(n, "retries.budget.ratio") },
+				"reserve": func(n *node) { retries.Reserve = r.number(n, "retries.budget.reserve", mostReserve) },
+			})
 		},
 		"backoff": func(n *node) {
+			r.onlyByDefault(n, "retries.backoff")
 			r.take(n, "retries.backoff", map[string]func(*node){
 				"first": func(n *node) { retries.First = r.duration(n, "retries.backoff.first", time.Millisecond, longestWait) },
 				"longest": func(n *node) {
@@ -254,23 +266,14 @@ func (r *runtimeReader) retries(n *node) {
 	})
 }
 
-// countAndWindow reads an object that has both.
-func (r *runtimeReader) countAndWindow(n *node, path string) *RateLimit {
-	var limit RateLimit
-	r.take(n, path, map[string]func(*node){
-		"count":  func(n *node) { limit.Count = int64(r.number(n, path+".count", math.MaxInt32)) },
-		"window": func(n *node) { limit.Window = r.window(n, path+".window") },
-	})
-	if n.kind != objectNode {
-		return nil
+// ratio reads a number from 0 to 1.
+func (r *runtimeReader) ratio(n *node, path string) float64 {
+	value, err := strconv.ParseFloat(n.text, 64)
+	if n.kind != numberNode || err != nil || value < 0 || value > 1 {
+		r.invalid(n, "%s must be a number from 0 to 1, and is %s", path, describe(n))
+		return 0
 	}
-	for _, name := range []string{"count", "window"} {
-		if n.member(name) == nil {
-			r.invalid(n, "%s has no %s", path, name)
-			return nil
-		}
-	}
-	return &limit
+	return value
 }
 
 func (r *runtimeReader) limits(n *node) {
@@ -299,6 +302,7 @@ func (r *runtimeReader) limits(n *node) {
 			}
 		},
 		"shared": func(n *node) {
+			r.onlyByDefault(n, path+".shared")
 			if value := r.boolean(n, path+".shared"); value != nil {
 				limits.Shared = *value
 			}
@@ -339,9 +343,7 @@ func (r *runtimeReader) idempotency(n *node) {
 }
 
 func (r *runtimeReader) breaker(n *node) {
-	if n.kind == nullNode && r.entry.name != "" {
-		return // It takes back what is said by default.
-	}
+	r.onlyByDefault(n, "breaker")
 	b := &Breaker{Failures: DefaultFailures, Cooldown: DefaultCooldown}
 	r.entry.policy.Breaker = b
 	r.take(n, "breaker", map[string]func(*node){

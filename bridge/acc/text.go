@@ -22,12 +22,19 @@ const byteOrderMark = "\ufeff"
 
 // readText reads one document of JSON or YAML. It returns nil where there is none, which it has reported.
 func readText(text []byte, r *report) *node {
+	in := &source{}
+	in.root = readInto(in, text, r)
+	return in.root
+}
+
+func readInto(in *source, text []byte, r *report) *node {
 	r.places = newPlaces("")
 	if len(text) > MaximumText {
 		r.fault(CodeUnreadable, 0, 0, "the text has more than %d MiB", MaximumText>>20)
 		return nil
 	}
 	r.places = newPlaces(string(text))
+	in.places = r.places
 	if !utf8.Valid(text) {
 		at := 0
 		for rest := text; len(rest) > 0; {
@@ -43,15 +50,16 @@ func readText(text []byte, r *report) *node {
 	// What is JSON is read as JSON: in YAML, escapes of characters beyond U+FFFF have another meaning.
 	body := bytes.TrimPrefix(text, []byte(byteOrderMark))
 	if json.Valid(body) {
-		j := &jsonReader{decoder: json.NewDecoder(bytes.NewReader(body)), text: body, shift: len(text) - len(body)}
+		j := &jsonReader{in: in, decoder: json.NewDecoder(bytes.NewReader(body)), text: body, shift: len(text) - len(body)}
 		j.decoder.UseNumber()
 		return j.node(0)
 	}
-	return readYAML(text, r)
+	return readYAML(in, text, r)
 }
 
 // jsonReader makes nodes of text that is known to be JSON.
 type jsonReader struct {
+	in      *source
 	decoder *json.Decoder
 	text    []byte
 	shift   int
@@ -70,7 +78,7 @@ func (j *jsonReader) token() (token json.Token, start, end int) {
 
 func (j *jsonReader) node(depth int) *node {
 	token, start, end := j.token()
-	n := &node{start: start, end: end}
+	n := &node{start: start, end: end, in: j.in}
 	switch token := token.(type) {
 	case bool:
 		n.kind, n.text = booleanNode, strconv.FormatBool(token)
@@ -105,7 +113,7 @@ func (j *jsonReader) container(n *node, isObject bool, depth int) {
 		if depth == maximumDepth {
 			var skipped json.RawMessage
 			_ = j.decoder.Decode(&skipped) // the text is known to be valid
-			m.value = &node{kind: brokenNode, text: fmt.Sprintf("nested deeper than %d", maximumDepth), start: n.start, end: n.end}
+			m.value = &node{kind: brokenNode, text: fmt.Sprintf("nested deeper than %d", maximumDepth), start: n.start, end: n.end, in: j.in}
 		} else {
 			m.value = j.node(depth + 1)
 		}
@@ -122,7 +130,7 @@ func (j *jsonReader) container(n *node, isObject bool, depth int) {
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 
 // readYAML reads text that is not JSON.
-func readYAML(text []byte, r *report) *node {
+func readYAML(in *source, text []byte, r *report) *node {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, second yaml.Node
 	err := decoder.Decode(&document)
@@ -149,19 +157,20 @@ func readYAML(text []byte, r *report) *node {
 		r.fault(CodeUnreadable, at, at, "the text is neither JSON nor YAML: %s", strings.TrimPrefix(message, "yaml: "))
 		return nil
 	}
-	y := &yamlReader{places: r.places, made: make(map[*yaml.Node]*node)}
+	y := &yamlReader{in: in, places: r.places, made: make(map[*yaml.Node]*node)}
 	return y.node(document.Content[0], 0)
 }
 
 // yamlReader makes nodes of those of the YAML parser. What an alias stands for is made once.
 type yamlReader struct {
+	in     *source
 	places *places
 	made   map[*yaml.Node]*node
 }
 
 func (y *yamlReader) node(from *yaml.Node, depth int) *node {
 	start := y.places.ofYAML(from.Line, from.Column)
-	n := &node{start: start, end: start}
+	n := &node{start: start, end: start, in: y.in}
 	broken := func(what string) *node {
 		n.kind, n.text = brokenNode, what
 		return n
@@ -225,7 +234,7 @@ func (y *yamlReader) members(n *node, from *yaml.Node, depth int) {
 		}
 		start := y.places.ofYAML(key.Line, key.Column)
 		if key.Kind != yaml.ScalarNode || key.ShortTag() == "!!merge" {
-			*n = node{kind: brokenNode, text: "an object with a member whose name is not plain text", start: start, end: start}
+			*n = node{kind: brokenNode, text: "an object with a member whose name is not plain text", start: start, end: start, in: y.in}
 			return
 		}
 		n.members = append(n.members, member{

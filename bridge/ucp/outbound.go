@@ -13,11 +13,16 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
 )
 
-const outboundMapping = "simple-ucp.outbound.yaml"
+const (
+	outboundMapping   = "simple-ucp.outbound.yaml"
+	outboundContracts = "simple-ucp.contracts.yaml"
+)
 
 // DefaultProfile is the URL of the platform's profile where [OutboundOptions] names none. Nobody answers there: a shop
 // that asks learns nothing of webhooks or capabilities.
@@ -25,8 +30,9 @@ const DefaultProfile = "https://platform.invalid/profile.json"
 
 // OutboundOptions configure an [Outbound]. Every field may be left out.
 type OutboundOptions struct {
-	// Client sends the requests; by default one of its own, which gives connections back before the sample shops close
-	// them. Redirects are not followed, whatever it says.
+	// Client sends the requests; by default one of its own, which goes nowhere that a shop should not lead to (see
+	// [Discover]) and gives connections back before the sample shops close them. Redirects are not followed, whatever it
+	// says.
 	Client *http.Client
 	// Caller sends the requests instead of Client, for a policy of one's own.
 	Caller bridge.Caller
@@ -34,9 +40,17 @@ type OutboundOptions struct {
 	Journal bridge.Journal
 	// Choices decide what the Platform leaves open.
 	Choices Choices
-	// Audit is told of every call, OnUnknown of every request whose fate is unknown, OnDiverged of every divergence
-	// between shop and protocol. See [bridge.Options].
-	Audit      func(bridge.Call)
+	// Policy is the policy of the calls, by default that of [Contracts] as they are.
+	Policy *policy.Policy
+	// Principal, Approvals, Audit, AuditRequired and Hasher are those of [bridge.Options]. To pay needs a trusted subject
+	// and an approval: without them a checkout is declined, and nothing leaves.
+	Principal     func(ctx context.Context, key enactment.Key, observed enactment.Instance) (policy.Principal, error)
+	Approvals     policy.Approver
+	Audit         audit.Sink
+	AuditRequired bool
+	Hasher        *audit.Hasher
+	// OnUnknown is told of every request whose fate is unknown, OnDiverged of every divergence between shop and
+	// protocol. See [bridge.Options].
 	OnUnknown  func(bridge.Unsettled)
 	OnDiverged func(bridge.Divergence)
 	// Logger is slog.Default() if nil.
@@ -92,10 +106,23 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if caller == nil {
 		client := options.Client
 		if client == nil {
-			transport := newTransport()
-			client, o.idle = &http.Client{Transport: transport}, transport.CloseIdleConnections
+			own, err := guardOf(business.URL)
+			if err != nil {
+				return nil, fmt.Errorf("ucp: outbound: %w", err)
+			}
+			client, o.idle = own.Client(), own.CloseIdleConnections
 		}
 		caller = bridge.NewHTTPCaller(client, options.Timeout, options.MaxResponse)
+	}
+	governing := options.Policy
+	if governing == nil {
+		contracts, err := Contracts()
+		if err != nil {
+			return nil, err
+		}
+		if governing, err = policy.New(contracts, policy.Options{}); err != nil {
+			return nil, fmt.Errorf("ucp: outbound: %w", err)
+		}
 	}
 	var required any
 	if options.Currency != "" {
@@ -109,7 +136,8 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			"required_currency": required,
 		},
 		Journal: options.Journal, Caller: caller, Patience: options.Patience,
-		Audit: options.Audit, OnUnknown: options.OnUnknown, OnDiverged: options.OnDiverged,
+		Policy: governing, Principal: options.Principal, Approvals: options.Approvals,
+		Audit: options.Audit, AuditRequired: options.AuditRequired, Hasher: options.Hasher, OnUnknown: options.OnUnknown, OnDiverged: options.OnDiverged,
 		Logger: options.Logger, Adapter: options.Adapter,
 	})
 	if err != nil {
@@ -118,23 +146,24 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	return o, nil
 }
 
+// Contracts are those of the operations that the shipped mapping calls: checkout_create, checkout_get, checkout_update,
+// checkout_cancel and checkout_complete, which alone needs a subject and an approval.
+func Contracts() (*policy.Contracts, error) {
+	text, err := protocols.Files.ReadFile(outboundContracts)
+	if err != nil {
+		return nil, fmt.Errorf("ucp: outbound: %w", err)
+	}
+	contracts, err := policy.ReadContracts(policy.File{Name: outboundContracts, Text: text})
+	if err != nil {
+		return nil, fmt.Errorf("ucp: outbound: %w", err)
+	}
+	return contracts, nil
+}
+
 // Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, instrument, which
 // makes payment_data of a payment, and contents, which compares what a checkout contains with what was asked for.
 func Hooks(choices Choices) map[string]bridge.Hook {
 	return map[string]bridge.Hook{"fulfillment": choices.arrange, "instrument": instrument, "contents": contents}
-}
-
-// idleTimeout is shorter than the 5 s after which both public sample shops close a connection: one that is closed while
-// a request is on its way makes a call whose fate is unknown.
-const idleTimeout = 2 * time.Second
-
-func newTransport() *http.Transport {
-	transport := &http.Transport{}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok {
-		transport = standard.Clone()
-	}
-	transport.IdleConnTimeout = idleTimeout
-	return transport
 }
 
 // Business is the shop.

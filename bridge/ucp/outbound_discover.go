@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/strabo-engine/strabo/bridge/guard"
 )
 
 // Release is the wire release that a remote shop must speak.
@@ -67,8 +69,9 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("ucp: the shop speaks UCP %q, not %s", e.Version, Release)
 }
 
-// ErrUnsafeEndpoint says that a shop on https has its checkouts on http, where anybody could read the payment.
-var ErrUnsafeEndpoint = errors.New("ucp: the shop is on https, but its checkouts are not")
+// ErrUnsafeEndpoint says that a shop has its checkouts where they are not called: on http, where anybody could read the
+// payment, or at an address that is not of the public internet.
+var ErrUnsafeEndpoint = errors.New("ucp: the shop's checkouts are not in a place where they may be called")
 
 // ErrNoREST says that a shop has no checkouts over REST.
 var ErrNoREST = errors.New("ucp: the shop offers no " + shoppingService + " checkouts over REST")
@@ -90,12 +93,14 @@ func hostOf(u *url.URL) string {
 	return strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// Discover reads what a shop says of itself at /.well-known/ucp below the URL. It blocks until the document is there,
-// at most 30 seconds; redirects are not followed, so that nobody leads from https to http. Fields that it does not know
-// and nulls are fine. A nil client is http.DefaultClient. The URL may have neither a query nor a fragment. The endpoint
-// may be on another host, see [Business.Elsewhere], but not on http if the URL is https, and has no credentials, query or
-// fragment. The error is a [*VersionError] if the shop speaks another release, [ErrNoREST] if it has no checkout over
-// REST, and [ErrUnsafeEndpoint] if that is on http.
+// Discover reads what a shop says of itself at /.well-known/ucp below the URL, which a person named and which is trusted.
+// It blocks until the document is there, at most 30 seconds; redirects are not followed, so that nobody leads from https
+// to http. Fields that it does not know and nulls are fine. A nil client is one of its own. The URL may have neither a
+// query nor a fragment. The endpoint, which the shop names, may be on another host, see [Business.Elsewhere]; but it is
+// on https then, and not at an address that only this machine can reach, see package guard: an address is refused here if
+// the endpoint is one, and what a name leads to when it is called. A shop on this machine may name another place on it.
+// The endpoint has no credentials, query or fragment. The error is a [*VersionError] if the shop speaks another release,
+// [ErrNoREST] if it has no checkout over REST, and [ErrUnsafeEndpoint] if the endpoint may not be called.
 func Discover(ctx context.Context, client *http.Client, businessURL string) (*Business, error) {
 	base, err := url.Parse(businessURL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -111,6 +116,22 @@ func Discover(ctx context.Context, client *http.Client, businessURL string) (*Bu
 	return readProfile(businessURL, base, text)
 }
 
+// idleTimeout is shorter than the 5 s after which both public sample shops close a connection: one that is closed while
+// a request is on its way makes a call whose fate is unknown.
+const idleTimeout = 2 * time.Second
+
+// guardOf makes what keeps a shop from leading this machine where it should not go. The URL of the shop is trusted; a
+// shop on this machine may lead to others on it.
+func guardOf(businessURL string) (*guard.Guard, error) {
+	return guard.New(guard.Options{
+		Trusted: []string{businessURL}, AllowLoopback: guard.IsLoopback(businessURL), IdleTimeout: idleTimeout,
+		Timeout: noTimeout, // Whoever makes the requests bounds them.
+	})
+}
+
+// noTimeout is longer than any call.
+const noTimeout = 24 * time.Hour
+
 func fetchProfile(ctx context.Context, client *http.Client, from string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
@@ -119,10 +140,15 @@ func fetchProfile(ctx context.Context, client *http.Client, from string) ([]byte
 		return nil, fmt.Errorf("ucp: discover: %w", err)
 	}
 	request.Header.Set("Accept", "application/json")
-	own := http.Client{}
-	if client != nil {
-		own = *client
+	if client == nil {
+		own, err := guardOf(from)
+		if err != nil {
+			return nil, fmt.Errorf("ucp: discover: %w", err)
+		}
+		defer own.CloseIdleConnections()
+		client = own.Client()
 	}
+	own := *client
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	response, err := own.Do(request)
 	if err != nil {
@@ -187,7 +213,7 @@ func readProfile(businessURL string, base *url.URL, text []byte) (*Business, err
 	}
 	switch {
 	case base.Scheme == "https" && endpoint.Scheme != "https":
-		return nil, fmt.Errorf("%w: %s", ErrUnsafeEndpoint, endpoint.Redacted())
+		return nil, fmt.Errorf("%w: the shop is on https, and %s is not", ErrUnsafeEndpoint, endpoint.Redacted())
 	case endpoint.User != nil || endpoint.ForceQuery || endpoint.RawQuery != "" || strings.Contains(rest.Endpoint, "#"):
 		return nil, fmt.Errorf("ucp: discover: the endpoint %s has credentials, a query or a fragment", endpoint.Redacted())
 	}
@@ -201,6 +227,13 @@ func readProfile(businessURL string, base *url.URL, text []byte) (*Business, err
 	}
 	if !b.Can(checkoutCapability) {
 		return nil, ErrNoREST
+	}
+	peer, err := guardOf(businessURL)
+	if err != nil {
+		return nil, fmt.Errorf("ucp: discover: %w", err)
+	}
+	if _, err := peer.Check(endpoint.String()); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnsafeEndpoint, err)
 	}
 	return b, nil
 }

@@ -1,6 +1,9 @@
 package ucp_test
 
 import (
+	"context"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -61,4 +64,44 @@ func TestDiscoverRefuses(t *testing.T) {
 	}
 	_, err := ucp.Discover(t.Context(), nil, "shop.example")
 	require.Error(t, err)
+}
+
+// TestAShopLeadsNowhereElse is about endpoints that a shop on this machine names, and one on the public internet.
+func TestAShopLeadsNowhereElse(t *testing.T) {
+	endpoint := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"ucp":{"version":"2026-01-11","services":{"dev.ucp.shopping":{"rest":{"endpoint":%q}}},`+
+			`"capabilities":[{"name":"dev.ucp.shopping.checkout","version":"2026-01-11"}]}}`, endpoint)
+	}))
+	defer server.Close()
+	public := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+	}}}
+	defer public.CloseIdleConnections()
+	for to, want := range map[string]struct{ fromHere, fromPublic bool }{
+		"/checkouts":                  {true, true},
+		"https://pay.shop.example":    {true, true},
+		"http://pay.shop.example":     {false, false},
+		"http://127.0.0.1:9":          {true, false},
+		"https://localhost:9":         {true, true}, // Where a name leads is looked at when it is called.
+		"http://localhost:9":          {true, false},
+		"https://10.0.0.1":            {false, false},
+		"https://169.254.169.254/a":   {false, false},
+		"https://[::ffff:10.0.0.1]/a": {false, false},
+		"https://[fd00:ec2::254]":     {false, false},
+	} {
+		endpoint = to
+		for _, test := range []struct {
+			client *http.Client
+			url    string
+			want   bool
+		}{{nil, server.URL, want.fromHere}, {public, "http://shop.example", want.fromPublic}} {
+			_, err := ucp.Discover(t.Context(), test.client, test.url)
+			if test.want {
+				require.NoError(t, err, to)
+				continue
+			}
+			require.ErrorIs(t, err, ucp.ErrUnsafeEndpoint, to)
+		}
+	}
 }

@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
 
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
 	"github.com/strabo-engine/strabo/syncserver"
 )
@@ -29,6 +33,12 @@ func ExampleNewOutbound() {
 	executor := syncserver.NewLocal(rules)
 	outbound, err := ucp.NewOutbound(rules, executor, business, ucp.OutboundOptions{
 		Journal: journal,
+		// To pay takes somebody to act for, and somebody who has agreed.
+		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
+			return policy.Principal{Agent: observed.Party, Subject: "ada"}, nil
+		},
+		Approvals: policy.StandingGrant{By: "ada", Reason: "small purchases"},
+		Audit:     audit.NewLog(nil, slog.LevelInfo),
 		OnUnknown: func(u bridge.Unsettled) {
 			fmt.Printf("nobody knows what became of %s in %s: %s\n", u.Step, u.Enactment, u.Detail)
 		},

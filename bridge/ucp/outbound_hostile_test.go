@@ -178,7 +178,9 @@ func TestOutboundDoesNotTakeARefusedResendForADecline(t *testing.T) {
 			m.complete(created, card("google_pay", "x"))
 			u := <-m.unknown
 			assert.Equal(t, "pay", u.Step)
-			assert.Contains(t, u.Detail, "rate limited")
+			require.NotNil(t, u.Said)
+			assert.Contains(t, u.Said.Response, "rate limited", "who has to find out is told")
+			assert.NotContains(t, u.Detail+m.told(), "rate limited", "and what is sensitive is not written down")
 			assert.Empty(t, m.observed)
 		})
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
@@ -38,7 +40,7 @@ type market struct {
 	stop     func() // stops the bridge
 
 	mu    sync.Mutex
-	calls []bridge.Call
+	calls []audit.Record
 	logs  bytes.Buffer
 }
 
@@ -72,11 +74,16 @@ func openMarket(t *testing.T, url string, change ...func(*ucp.OutboundOptions)) 
 	require.NoError(t, err)
 	m.options = ucp.OutboundOptions{
 		Client: client, Journal: m.journal, Logger: logger,
-		Audit: func(c bridge.Call) {
+		Audit: audit.SinkFunc(func(_ context.Context, r audit.Record) error {
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			m.calls = append(m.calls, c)
+			m.calls = append(m.calls, r)
+			return nil
+		}),
+		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
+			return policy.Principal{Agent: observed.Party, Subject: "john"}, nil
 		},
+		Approvals:  policy.StandingGrant{By: "john"},
 		OnUnknown:  func(u bridge.Unsettled) { m.unknown <- u },
 		OnDiverged: func(d bridge.Divergence) { m.diverged <- d },
 		Patience:   bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond},
@@ -204,10 +211,10 @@ func receive[T any](m *market, from <-chan T) T {
 	panic("unreachable")
 }
 
-func (m *market) called() []bridge.Call {
+func (m *market) called() []audit.Record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]bridge.Call(nil), m.calls...)
+	return append([]audit.Record(nil), m.calls...)
 }
 
 // told is everything that the bridge has said to anybody but the shop.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 )
 
@@ -58,7 +59,13 @@ func TestOutboundBuys(t *testing.T) {
 				}
 				var steps []string
 				for _, c := range m.called() {
-					assert.Equal(t, bridge.Known, c.Outcome)
+					if c.Kind == audit.ApprovalDecided {
+						assert.Equal(t, "granted", c.Outcome)
+						assert.Equal(t, "checkout_complete", c.Operation)
+						continue
+					}
+					assert.Equal(t, audit.FirstCall, c.Kind)
+					assert.Equal(t, string(bridge.Known), c.Outcome)
 					steps = append(steps, c.Step)
 				}
 				assert.Equal(t, append(want, "verify", "pay"), steps)
@@ -436,13 +443,12 @@ func TestOutboundCancels(t *testing.T) {
 		s := newShop(t, true)
 		settled := make(chan string, 10)
 		m := openMarket(t, s.server.URL, func(o *ucp.OutboundOptions) {
-			audit := o.Audit
-			o.Audit = func(c bridge.Call) {
-				audit(c)
-				if c.Step == "cancel" {
-					settled <- string(c.Outcome)
+			o.Audit = audit.All(o.Audit, audit.SinkFunc(func(_ context.Context, r audit.Record) error {
+				if r.Step == "cancel" {
+					settled <- r.Outcome
 				}
-			}
+				return nil
+			}))
 		})
 		created := m.created(nil)
 		m.complete(created, card("mock_payment_handler", "fail_token"))

@@ -8,7 +8,8 @@ import (
 )
 
 type accLintCommand struct {
-	JSON  bool     `name:"json" help:"Print one JSON object for each file, on a line."`
+	reportFlags
+	policyFlags
 	Files []string `arg:"" name:"file" help:"OpenAPI documents, as YAML or JSON; - is standard input."`
 }
 
@@ -18,14 +19,20 @@ func (accLintCommand) Help() string {
 		`their operations, and what a reviewer wants to know of them: a GET that does not say whether it only reads, a DELETE that ` +
 		`does, an idempotent change without a key, retries and the like that a contract cannot declare, limits of which the ` +
 		`runtime must be told per what they count, high risk without approval. An operation with an error must not be exposed, ` +
-		`and is skipped by whatever runs the others. Without findings it prints nothing.
+		`and is skipped by whatever runs the others. With --policy it also reports what does not fit in a runtime.yaml, above ` +
+		`all what is looser than the contracts. Parameters, bodies and schemas may be in other documents in the folder of the ` +
+		`file. Without findings it prints nothing.
 
 Exit status: 0 without errors (there may be warnings), 1 with errors, 2 when a file cannot be read.`
 }
 
 func (accLintCommand) examples() string {
 	return `  strabo acc lint shop.yaml            Review the contracts of one document.
+  strabo acc lint --policy runtime.yaml shop.yaml
+                                       And what the operator wants of them.
   strabo acc lint --json api/*.json    For a program: file, operations, skipped and diagnostics as JSON.
+  strabo acc lint --format sarif shop.yaml > strabo.sarif
+                                       For a code host.
 `
 }
 
@@ -35,18 +42,53 @@ type accLintAnswer struct {
 	Operations  int             `json:"operations"`
 	Skipped     []acc.Reference `json:"skipped"`
 	Diagnostics acc.Diagnostics `json:"diagnostics"`
+	// Policy is what there is to say of the runtime under which the document was looked at, in that file.
+	Policy *accPolicyAnswer `json:"policy,omitempty"`
+}
+
+type accPolicyAnswer struct {
+	File        string          `json:"file"`
+	Diagnostics acc.Diagnostics `json:"diagnostics"`
+}
+
+func (f *policyFlags) answer(c *contracts) *accPolicyAnswer {
+	if f.Policy == "" {
+		return nil
+	}
+	return &accPolicyAnswer{File: f.Policy, Diagnostics: notNil(c.ofPolicy)}
 }
 
 // Run reviews the files in the order given.
 func (c *accLintCommand) Run(s *streams) error {
-	return readContracts(s, c.Files, func(name string, text []byte, document *acc.Document, found acc.Diagnostics) error {
-		all := append(slices.Clip(found), acc.Lint(document)...)
+	log, err := c.log()
+	if err != nil {
+		return err
+	}
+	result := c.readContracts(s, c.Files, log.Fail, func(runtimeText []byte, read *contracts) error {
+		all := append(slices.Clip(read.found), acc.Lint(read.document)...)
 		slices.SortStableFunc(all, func(a, b acc.Diagnostic) int { return a.Start.Offset - b.Start.Offset })
-		if c.JSON {
+		if c.Policy != "" {
+			// The runtime says it.
+			all = slices.DeleteFunc(all, func(d acc.Diagnostic) bool { return d.Code == acc.CodeLimitWithoutDimension })
+		}
+		switch {
+		case log != nil:
+			log.AddDiagnostics(read.name, all)
+			log.AddDiagnostics(c.Policy, read.ofPolicy)
+			return nil
+		case c.isJSON():
 			return printLine(s, accLintAnswer{
-				File: name, Operations: len(document.Operations), Skipped: notNil(document.Skipped), Diagnostics: notNil(all),
+				File: read.name, Operations: len(read.document.Operations), Skipped: notNil(read.document.Skipped),
+				Diagnostics: notNil(all), Policy: c.answer(read),
 			})
 		}
-		return langshaw.WriteText(s.out, name, text, all)
+		if err := langshaw.WriteText(s.out, read.name, read.text, all); err != nil {
+			return err
+		}
+		return langshaw.WriteText(s.out, c.Policy, runtimeText, read.ofPolicy)
 	})
+	if err := writeLog(s, log); err != nil {
+		return err
+	}
+	return result
 }

@@ -13,6 +13,7 @@ import (
 )
 
 type accShowCommand struct {
+	policyFlags
 	JSON  bool     `name:"json" help:"Print one JSON object for each file, on a line."`
 	Files []string `arg:"" name:"file" help:"OpenAPI documents, as YAML or JSON; - is standard input."`
 }
@@ -21,13 +22,17 @@ type accShowCommand struct {
 func (accShowCommand) Help() string {
 	return `Prints the effective contract of each operation that has one (x-agent-capability, ACC version 1): every value, and ` +
 		`whether it is declared (with the place), inferred (only risk ever is) or the default of what is not said. Operations ` +
-		`whose contract cannot be used are listed as skipped, and why is said on standard error.
+		`whose contract cannot be used are listed as skipped, and why is said on standard error. With --policy it prints what ` +
+		`holds when a runtime.yaml tightens the contracts, with what that says of retries, limits and the like; local is what ` +
+		`comes from there. If that does not fit, it is said on standard error, and no operation is printed.
 
 Exit status: 0 when all contracts can be used, 1 when not, 2 when a file cannot be read.`
 }
 
 func (accShowCommand) examples() string {
 	return `  strabo acc show shop.yaml            What may an agent do at this shop, and how?
+  strabo acc show --policy runtime.yaml shop.yaml
+                                       And what of it, under this runtime?
   strabo acc show --json shop.yaml     For a program: file, operations, skipped and diagnostics as JSON.
 `
 }
@@ -38,41 +43,58 @@ type accShowAnswer struct {
 	Operations  []accShowOperation `json:"operations"`
 	Skipped     []acc.Reference    `json:"skipped"`
 	Diagnostics acc.Diagnostics    `json:"diagnostics"`
+	Policy      *accPolicyAnswer   `json:"policy,omitempty"`
 }
 
 type accShowOperation struct {
 	acc.Reference
 	Inputs   []string     `json:"inputs"`
 	Contract acc.Contract `json:"contract"`
+	// Calls is how calls are made under a runtime.
+	Calls *acc.CallPolicy `json:"calls,omitempty"`
 }
 
 // Run shows the files in the order given.
 func (c *accShowCommand) Run(s *streams) error {
-	return readContracts(s, c.Files, func(name string, text []byte, document *acc.Document, found acc.Diagnostics) error {
+	return c.readContracts(s, c.Files, func(error) {}, func(runtimeText []byte, read *contracts) error {
+		operations := c.operations(read)
 		if c.JSON {
-			answer := accShowAnswer{
-				File: name, Operations: []accShowOperation{}, Skipped: notNil(document.Skipped), Diagnostics: notNil(found),
-			}
-			for _, operation := range document.Operations {
-				answer.Operations = append(answer.Operations, accShowOperation{
-					operation.Reference, notNil(operation.Input.Names()), operation.Contract(),
-				})
-			}
-			return printLine(s, answer)
+			return printLine(s, accShowAnswer{
+				File: read.name, Operations: notNil(operations), Skipped: notNil(read.document.Skipped), Diagnostics: notNil(read.found),
+				Policy: c.answer(read),
+			})
 		}
 		out := bufio.NewWriter(s.out)
-		for _, operation := range document.Operations {
-			showContract(out, name, operation.Reference, operation.Contract())
+		shown := &contractWriter{out: out, file: read.name, policy: c.Policy}
+		for _, operation := range operations {
+			shown.operation(operation)
 		}
-		for _, skipped := range document.Skipped {
-			showHeading(out, name, skipped)
+		for _, skipped := range read.document.Skipped {
+			showHeading(out, read.name, skipped)
 			fmt.Fprintf(out, "  skipped: never to be exposed\n\n")
 		}
 		if err := out.Flush(); err != nil {
 			return err
 		}
-		return langshaw.WriteText(s.err, name, text, found)
+		if err := langshaw.WriteText(s.err, read.name, read.text, read.found); err != nil {
+			return err
+		}
+		return langshaw.WriteText(s.err, c.Policy, runtimeText, read.ofPolicy)
 	})
+}
+
+// operations are those to be shown: as they are declared, or governed by a runtime.
+func (c *accShowCommand) operations(read *contracts) (operations []accShowOperation) {
+	if c.Policy != "" {
+		for _, g := range read.governed {
+			operations = append(operations, accShowOperation{g.Reference, notNil(g.Input.Names()), g.Merged, &g.Policy})
+		}
+		return operations
+	}
+	for _, o := range read.document.Operations {
+		operations = append(operations, accShowOperation{o.Reference, notNil(o.Input.Names()), o.Contract(), nil})
+	}
+	return operations
 }
 
 func showHeading(out io.Writer, file string, reference acc.Reference) {
@@ -83,51 +105,124 @@ func showHeading(out io.Writer, file string, reference acc.Reference) {
 	fmt.Fprintf(out, "  %s:%s\n", file, reference.Span.Start)
 }
 
-// showContract prints one contract, a value on a line.
-func showContract(to io.Writer, file string, reference acc.Reference, c acc.Contract) {
-	showHeading(to, file, reference)
-	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	row(out, "enabled", c.Enabled, "")
-	row(out, "scope", c.Scope, "")
-	row(out, "risk", c.Risk, "")
-	row(out, "subject required", c.SubjectRequired, "")
-	row(out, "approval required", c.ApprovalRequired, "")
+// contractWriter prints contracts, a value on a line, with where each comes from.
+type contractWriter struct {
+	out io.Writer
+	// file is the document; policy the runtime, empty where there is none.
+	file, policy string
+	table        *tabwriter.Writer
+}
+
+func (w *contractWriter) operation(o accShowOperation) {
+	showHeading(w.out, w.file, o.Reference)
+	w.table = tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
+	w.contract(&o.Contract)
+	if o.Calls != nil {
+		w.calls(o.Calls, o.Contract.Retry.Value, len(o.Contract.Limits) > 0)
+	}
+	w.table.Flush()
+	fmt.Fprintln(w.out)
+}
+
+func (w *contractWriter) contract(c *acc.Contract) {
+	setting(w, "enabled", c.Enabled, "")
+	setting(w, "scope", c.Scope, "")
+	setting(w, "risk", c.Risk, "")
+	setting(w, "subject required", c.SubjectRequired, "")
+	setting(w, "approval required", c.ApprovalRequired, "")
 	for _, condition := range c.When {
 		text := condition.Value.String()
 		if condition.Value.Label != "" {
 			text += " (" + condition.Value.Label + ")"
 		}
-		row(out, "  asked when", condition, text)
+		setting(w, "  asked when", condition, text)
 	}
-	row(out, "audit sensitive", c.AuditSensitive, "")
-	row(out, "readonly", c.Readonly, "")
-	row(out, "idempotent", c.Idempotent, "")
+	setting(w, "audit sensitive", c.AuditSensitive, "")
+	setting(w, "readonly", c.Readonly, "")
+	setting(w, "idempotent", c.Idempotent, "")
 	timeout := "the runtime's"
 	if c.Timeout.Value > 0 {
 		timeout = c.Timeout.Value.String()
 	}
-	row(out, "timeout", c.Timeout, timeout)
+	setting(w, "timeout", c.Timeout, timeout)
 	for _, limit := range c.Limits {
-		row(out, "rate limit", limit, limit.Value.String())
+		setting(w, "rate limit", limit, limit.Value.String())
 	}
 	if len(c.Limits) == 0 {
-		row(out, "rate limit", acc.Setting[string]{Value: "none", Origin: acc.Default}, "")
+		setting(w, "rate limit", acc.Setting[string]{Value: "none", Origin: acc.Default}, "")
 	}
-	row(out, "retry", c.Retry, "")
-	out.Flush()
-	fmt.Fprintln(to)
+	setting(w, "retry", c.Retry, "")
 }
 
-// row prints a value, as the text given if there is one, and where it comes from.
-func row[T any](out io.Writer, name string, setting acc.Setting[T], text string) {
+// calls prints how calls are made, which contracts say nothing of.
+func (w *contractWriter) calls(p *acc.CallPolicy, retried, limited bool) {
+	value := func(name, field, text string) {
+		s := acc.Setting[string]{Value: text, Origin: acc.Default}
+		if span, ok := p.Places[field]; ok {
+			s.Origin, s.Span = acc.Local, &span
+		}
+		setting(w, name, s, "")
+	}
+	if retried {
+		value("  attempts", "retries.attempts", fmt.Sprint(p.Retries.Attempts))
+		value("  earned by a call", "retries.budget.ratio", fmt.Sprint(p.Retries.Ratio))
+		value("  saved up to", "retries.budget.reserve", fmt.Sprint(p.Retries.Reserve))
+		value("  first wait", "retries.backoff.first", p.Retries.First.String())
+		value("  longest wait", "retries.backoff.longest", p.Retries.Longest.String())
+	}
+	if limited {
+		exceeded := string(p.Limits.OnExceed)
+		if p.Limits.MaxWait > 0 {
+			exceeded += " for " + p.Limits.MaxWait.String()
+		}
+		value("limit exceeded", "rate_limit.on_exceed", exceeded)
+		value("  counts retries", "rate_limit.count_retries", fmt.Sprint(p.Limits.CountRetries))
+		value("  shared", "rate_limit.shared", fmt.Sprint(p.Limits.Shared))
+	}
+	repetition := "not recognised"
+	if i := p.Idempotency; i != nil {
+		repetition = "by the header " + i.Header
+		if i.Native {
+			repetition = "natively: " + i.Note
+		}
+		if i.Expires > 0 {
+			repetition += ", for " + i.Expires.String()
+		}
+	}
+	value("repetition", "idempotency", repetition)
+	breaker := "none"
+	if p.Breaker != nil {
+		breaker = fmt.Sprintf("after %d failures, for %s", p.Breaker.Failures, p.Breaker.Cooldown)
+	}
+	value("breaker", "breaker", breaker)
+	expires := "never"
+	if p.ApprovalExpires > 0 {
+		expires = p.ApprovalExpires.String()
+	}
+	value("approval expires", "approval.expires", expires)
+	value("audit required", "audit.required", fmt.Sprint(p.AuditRequired))
+	for _, path := range p.Redact {
+		value("  redacted", "audit.redact", path)
+	}
+}
+
+// setting prints a value, as the text given if there is one, and where it comes from.
+func setting[T any](w *contractWriter, name string, value acc.Setting[T], text string) {
 	if text == "" {
-		text = fmt.Sprint(setting.Value)
+		text = fmt.Sprint(value.Value)
 	}
-	origin := string(setting.Origin)
-	if setting.Span != nil {
-		origin += " " + setting.Span.Start.String()
+	origin := string(value.Origin)
+	if value.Origin == acc.Local && w.policy != "" {
+		origin += " " + w.policy
 	}
-	fmt.Fprintf(out, "  %s\t%s\t%s\n", name, printable(text), origin)
+	if value.Span != nil {
+		separator := " "
+		if value.Origin == acc.Local {
+			separator = ":"
+		}
+		origin += separator + value.Span.Start.String()
+	}
+	fmt.Fprintf(w.table, "  %s\t%s\t%s\n", name, printable(text), origin)
 }
 
 // printable keeps what comes from a file from moving the cursor or breaking the line, and to a length.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/user"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
@@ -74,7 +77,7 @@ func (buyCommand) examples() string {
   strabo buy --business https://shop.example --item lamp --street '9 New Rd' --city Austin --region TX \
       --postal-code 73301 --country US --max 10000
   strabo buy --business https://shop.example --item lamp --journal purchases.journal --order-id lamp-for-ada
-  strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.kind == "call").url'
+  strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.status).url'
 `
 }
 
@@ -143,8 +146,10 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 			}
 			return shopper.Decision{Pay: instrument}
 		},
-		Currency: c.Currency, Recorder: told.Recorder(platformSide), Call: told.Call, Purchase: purchase, Patience: patience(ctx),
-		Logger: slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelError})),
+		Currency: c.Currency, Recorder: told.Recorder(platformSide), Audit: told, Purchase: purchase, Patience: patience(ctx),
+		Logger:  slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelError})),
+		Subject: c.subject(),
+		Grant:   policy.StandingGrant{By: c.subject(), Reason: "the command strabo buy" + c.bound()},
 	})
 	if err != nil {
 		return err
@@ -176,6 +181,22 @@ func patience(ctx context.Context) time.Duration {
 		return 0
 	}
 	return max(time.Until(deadline)*9/10, time.Millisecond)
+}
+
+// subject is for whom is bought: whoever types the command.
+func (c *buyCommand) subject() string {
+	if who, err := user.Current(); err == nil && who.Username != "" {
+		return "local:" + who.Username
+	}
+	return fmt.Sprintf("local:%d", os.Getuid())
+}
+
+// bound says up to which total the command agrees to pay.
+func (c *buyCommand) bound() string {
+	if c.Max == nil {
+		return ""
+	}
+	return fmt.Sprintf(" --max %d", *c.Max)
 }
 
 // objection says why a bill is not to be paid; empty if it is.

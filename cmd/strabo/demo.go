@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/demoshop"
@@ -50,7 +51,7 @@ func (demoCommand) examples() string {
   strabo demo --executor process --store ./data
   strabo enactments ls simple-ucp --system demo-shop --store ./data
   strabo demo --executor nats --finalize batch --window 5ms
-  strabo demo --json | jq -r 'select(.kind == "call") | [.method, .url, .status] | @tsv'
+  strabo demo --json | jq -r 'select(.status) | [.method, .url, .status] | @tsv'
 `
 }
 
@@ -156,8 +157,8 @@ func (c *demoCommand) act(
 		return nil, err
 	}
 	at, err := counter.Open(business, counter.Options{
-		Engine: open, Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Call: told.Call,
-		Logger: logger,
+		Engine: open, Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Audit: told, Logger: logger,
+		Subject: "shopper", Grant: policy.StandingGrant{By: "shopper", Reason: "a demonstration"},
 	})
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func (c *enactmentsLs) Run(ctx context.Context, s *streams) error {
 		if e.Complete {
 			state = "complete"
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", e.Enactment, e.Sequence, state, strings.Join(e.Last, " "), stamp(e.Latest))
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", visible(string(e.Enactment)), e.Sequence, state, strings.Join(e.Last, " "), stamp(e.Latest))
 	}
 	return table.Flush()
 }
@@ -212,8 +212,10 @@ func parseKey(text string) (enactment.Key, error) {
 	return key, nil
 }
 
-// line is a record for a person.
-func line(r enactment.Record) string {
+// line is a record for a person. Names in it may be anybody's invention, if the attempt was refused.
+func line(r enactment.Record) string { return visible(lineOf(r)) }
+
+func lineOf(r enactment.Record) string {
 	text := fmt.Sprintf("%s %s %d", stamp(r.At), r.Enactment, r.Sequence)
 	switch r.Kind {
 	case enactment.Completed:

@@ -15,6 +15,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/strabo-engine/strabo/syncserver"
+
 	"github.com/strabo-engine/strabo/bridge/approval/natsapproval"
 )
 
@@ -113,6 +115,9 @@ func exitCode(failure error, err io.Writer) int {
 	case errors.Is(failure, errNo):
 		return exitNo
 	case errors.Is(failure, errSaid):
+		return exitWrongUse
+	case errors.Is(failure, syncserver.ErrNoKeys):
+		fmt.Fprintf(err, "strabo: %v: give --keys, which is the file keys in the --store of whoever serves\n", failure)
 		return exitWrongUse
 	default:
 		fmt.Fprintf(err, "strabo: %v\n", failure)

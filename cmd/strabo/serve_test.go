@@ -107,6 +107,13 @@ func TestServe(t *testing.T) {
 	attempt("Seller", "Offer", map[string]any{"ID": "1", "price": 5})
 	attempt("Buyer", "Pay", map[string]any{"ID": "1", "card": "4242"})
 	attempt("Buyer", "Ask", map[string]any{"ID": "2", "item": "date"})
+	evil := enactment.Attempt{
+		ID: "evil", Identity: enactment.Identity{Role: "\x1b[31m\nSeller"}, Action: "Ask",
+		Values: enactment.Values{"ID": enactment.MustValue("1")},
+	}
+	outcome, err := client.Attempt(ctx, evil)
+	require.NoError(t, err)
+	require.ErrorIs(t, outcome.Err(), enactment.WrongRole)
 	metrics := get(t, s.HTTP+"/metrics")
 	require.Contains(t, metrics, `strabo_attempts_total{system="deal",outcome="accepted"} 4`)
 
@@ -121,13 +128,14 @@ func TestServe(t *testing.T) {
 	shown := strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"1"}`, "--store", data)
 	require.Contains(t, shown, `Buyer Pay ID="1" price=5 card=…`)
 	require.NotContains(t, shown, "4242")
+	require.Contains(t, shown, "\ufffd[31m\ufffdSeller refused Ask", "what could move the cursor does not come through")
 	require.Contains(t, strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"2"}`, "--store", data), "Seller may Offer, binding price")
 	require.Contains(t, strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"2"}`, "--store", data), "\nopen\nneeds Pay\n")
 	require.Contains(t, strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"2"}`, "--store", data, "--json"), `"needs":[["Pay"]]`)
 	require.Contains(t, shown, "\ncomplete\n")
 	strabo(t, exitNo, "enactments", "show", protocol, `{"ID":"3"}`, "--store", data)
 	exported := strabo(t, exitFine, "enactments", "export", protocol, "--store", data)
-	require.Equal(t, 5, strings.Count(exported, "\n"))
+	require.Equal(t, 6, strings.Count(exported, "\n"))
 	require.NotContains(t, exported, "4242")
 	require.JSONEq(t, `{"judged":4,"faults":[]}`, strabo(t, exitFine, "enactments", "verify", protocol, "--store", data, "--json"))
 

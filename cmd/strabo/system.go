@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -98,6 +99,8 @@ type storeFlags struct {
 type natsSettings struct {
 	listen string
 	sync   bool
+	// reads tells that what is not there is not made: neither a directory nor keys.
+	reads bool
 }
 
 // connected is a connection to where the streams are.
@@ -131,6 +134,11 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 		}
 		c.close = c.conn.Close
 		return c, f.openKeys(c)
+	}
+	if settings.reads {
+		if _, err := os.Stat(f.Store); err != nil {
+			return nil, fmt.Errorf("--store: %w", err)
+		}
 	}
 	dir, clean := f.Store, func() {}
 	if dir == "" {
@@ -178,14 +186,19 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 		c.conn.Close()
 		stop()
 	}
-	if f.Keys == "" {
-		f.Keys = filepath.Join(dir, "keys")
+	if beside := filepath.Join(dir, "keys"); f.Keys == "" && !(settings.reads && missing(beside)) {
+		f.Keys = beside
 	}
 	if err := f.openKeys(c); err != nil {
 		c.close()
 		return nil, err
 	}
 	return c, nil
+}
+
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (f *storeFlags) openKeys(c *connected) (err error) {
@@ -251,7 +264,10 @@ func (f *systemFlags) archive(ctx context.Context, s *streams, protocol string) 
 	if f.NATS == "" && f.Store == "" {
 		return nil, nil, nil, errors.New("say where the system is: --nats URL, or --store DIR of a server that does not run")
 	}
-	c, err := f.open(natsSettings{}, nil)
+	if f.Keys != "" && missing(f.Keys) {
+		return nil, nil, nil, fmt.Errorf("--keys: there is no file %s", f.Keys)
+	}
+	c, err := f.open(natsSettings{reads: true}, nil)
 	if err != nil {
 		return nil, nil, nil, err
 	}

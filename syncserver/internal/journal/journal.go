@@ -33,6 +33,8 @@ type Config struct {
 	Codec    wire.Codec
 	// Retention is how long a refusal is kept.
 	Retention time.Duration
+	// Health is told how writes end; it may be nil.
+	Health *stream.Health
 	// Clock tells the time of day.
 	Clock func() time.Time
 	// Timeout bounds one write.
@@ -166,6 +168,7 @@ func (j *Journal) traced(ctx context.Context, e *Enactment, d *draft) (uint64, e
 	}
 	ctx, span := j.Tracer.Start(ctx, "strabo.append", trace.SpanKindProducer, action)
 	sequence, err := j.append(ctx, e, d.entry)
+	j.Health.Note(err)
 	switch {
 	case err == nil:
 		span.Ended(tracing.Appended, false)

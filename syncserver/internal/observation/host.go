@@ -139,6 +139,9 @@ func (h *Host) Join(ctx context.Context, id enactment.Identity, r *wire.FeedRequ
 	if r.Feed == "" {
 		return nil, &wire.Error{Reason: wire.BadRequest, Detail: "the feed has no name"}
 	}
+	if err := h.reaches(ctx, r.After); err != nil {
+		return nil, err
+	}
 	holder, err := lease.Take(ctx, h.Conn, h.Subjects.LeaseStream(), h.Subjects.FeedLease(id, r.Feed), r.Feed, false, h.Timeout)
 	if errors.Is(err, lease.ErrLost) {
 		return nil, &wire.Error{Reason: wire.Lost, Detail: "the feed was held for dead"}
@@ -159,6 +162,23 @@ func (h *Host) Join(ctx context.Context, id enactment.Identity, r *wire.FeedRequ
 	}
 	g.sessions[r.Feed] = newSession(g, r.Feed, holder, r.After, r.Batch)
 	return &wire.Joined{Server: h.Name, Lease: h.Lease}, nil
+}
+
+// reaches checks that the log reaches as far as a feed has received it. Where the power went before the store flushed
+// what it had acknowledged it does not, and gives the same sequences once more: such a feed must begin anew.
+func (h *Host) reaches(ctx context.Context, position uint64) error {
+	if position == 0 {
+		return nil
+	}
+	log, err := h.js.Stream(ctx, h.Subjects.LogStream())
+	if err != nil {
+		return err
+	}
+	if last := log.CachedInfo().State.LastSeq; last < position {
+		h.Logger.Warn("the log has lost its end", "last", last, "received", position)
+		return &wire.Error{Reason: wire.Lost, Detail: "the log does not reach as far as the feed has received it"}
+	}
+	return nil
 }
 
 // group finds or makes the group of an identity. The caller holds the mutex.

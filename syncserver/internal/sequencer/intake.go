@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -55,6 +56,8 @@ type Config struct {
 	Codec    wire.Codec
 	// Name is the server's.
 	Name string
+	// Health is told how writes end; it may be nil.
+	Health *stream.Health
 	// Timeout bounds one write.
 	Timeout time.Duration
 	// Tracer makes a span for each attempt that is judged; the zero value makes none.
@@ -167,7 +170,9 @@ func (in *Intake) send(n int) {
 			}
 			msg := nats.NewMsg(in.Subjects.Arrival(n))
 			msg.Data = data
-			if _, err := stream.Publish(in.ctx, in.Conn, msg, in.Timeout); err != nil {
+			_, err := stream.Publish(in.ctx, in.Conn, msg, in.Timeout)
+			in.Health.Note(err)
+			if err != nil {
 				for i := range arrivals {
 					in.tell(arrivals[i].Token, result{err: err})
 				}
@@ -176,9 +181,14 @@ func (in *Intake) send(n int) {
 	}
 }
 
+// take takes what goes together in one message. What nobody waits for any more is dropped: it was not put in order, and
+// while the stream cannot be reached it would only pile up.
 func (in *Intake) take(p *part) ([]wire.Arrival, []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	in.mu.Lock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(a wire.Arrival) bool { return in.waiting[a.Token] == nil })
+	in.mu.Unlock()
 	n, size := 0, 0
 	for n < len(p.waiting) && n < mostArrivals && size < mostArrivalBytes {
 		for _, v := range p.waiting[n].Attempt.Values {

@@ -75,6 +75,16 @@ const mostOutstanding = 4096
 
 // follow reads the arrivals of the partition in order, from the first that may be undecided.
 func (s *sequencer) follow(ctx context.Context, js jetstream.JetStream) (jetstream.ConsumeContext, error) {
+	arrivals, err := js.Stream(ctx, s.config.Subjects.ArrivalStream())
+	if err != nil {
+		return nil, err
+	}
+	if last := arrivals.CachedInfo().State.LastSeq; last < s.checkpoint {
+		// The store lost what it had not flushed when the power went, and gives the same sequences once more. What is
+		// there is decided again; what was is answered from the log.
+		s.config.Logger.Warn("arrivals are lost", "partition", s.partition, "decided", s.checkpoint, "last", last)
+		s.checkpoint = 0
+	}
 	consumer, err := js.OrderedConsumer(ctx, s.config.Subjects.ArrivalStream(), jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{s.config.Subjects.Arrival(s.partition)},
 		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: s.checkpoint + 1,

@@ -24,6 +24,8 @@ const (
 	Clock Reason = "clock"
 	// NoFeed says that the server does not know the feed, so that it has to join again.
 	NoFeed Reason = "no_feed"
+	// BadReply says that the answer was to go where no answer may. It is counted, and told to nobody.
+	BadReply Reason = "bad_reply"
 	// Lost says that the feed's lease has run out and its enactments are others'.
 	Lost Reason = "lost"
 )

@@ -167,6 +167,9 @@ func readTime(into *time.Time, value []byte) error {
 		return err
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
+	if year := at.UTC().Year(); err == nil && (year < 0 || year > 9999) {
+		return errForm // with another zone it could not be written any more
+	}
 	*into = at
 	return err
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
@@ -30,9 +32,13 @@ type Options struct {
 	Currency string
 	// Engine opens what the agent and the bridge meet on; in memory if nil.
 	Engine engine.Open
-	// Recorder is told of what happens in the engine, Call of each call to the shop. They may be nil.
+	// Recorder is told of what happens in the engine, Audit of each call to the shop and each decision not to call. They
+	// may be nil.
 	Recorder func(enactment.Record)
-	Call     func(bridge.Call)
+	Audit    audit.Sink
+	// Subject is for whom is bought, Grant says who has agreed to pay. Without them no payment leaves.
+	Subject string
+	Grant   policy.StandingGrant
 	// Purchase is the one that is going to be made; nil: those that are made are forgotten with the process.
 	Purchase *Purchase
 	// Patience is how long a call whose fate is unknown is followed up; 0 for the bridge's own default.
@@ -96,13 +102,15 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: bridge.Patience{Deadline: options.Patience},
-		Audit: func(call bridge.Call) {
-			c.heard(call)
-			if options.Call != nil {
-				options.Call(call)
-			}
+		Audit:    c.sink(options.Audit),
+		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
+			return policy.Principal{Agent: observed.Party, Subject: options.Subject}, nil
 		},
-		OnUnknown:  func(u bridge.Unsettled) { c.stop(unsettled(u)) },
+		Approvals: approver(options.Grant),
+		OnUnknown: func(u bridge.Unsettled) {
+			c.told(u)
+			c.stop(unsettled(u))
+		},
 		OnDiverged: func(d bridge.Divergence) { c.stop(divergence(d)) },
 	})
 	if err != nil {
@@ -111,6 +119,25 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	go func() { c.errors <- c.shopper.Run(c.ctx) }()
 	go func() { c.errors <- outbound.Run(c.ctx) }()
 	return nil
+}
+
+// approver agrees to every payment, if somebody has agreed to pay.
+func approver(grant policy.StandingGrant) policy.Approver {
+	if grant.By == "" {
+		return nil
+	}
+	return grant
+}
+
+// sink notes what was heard last, and gives it on.
+func (c *Counter) sink(next audit.Sink) audit.Sink {
+	return audit.SinkFunc(func(ctx context.Context, r audit.Record) error {
+		c.heard(r)
+		if next == nil {
+			return nil
+		}
+		return next.Record(ctx, r)
+	})
 }
 
 // Buy buys, and blocks until it is known how that ended. The error is an [*UnknownError] if nobody can tell, and the

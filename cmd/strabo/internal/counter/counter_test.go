@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/demoshop"
@@ -44,6 +45,7 @@ func serve(t *testing.T, shop *demoshop.Shop, options demoshop.ServeOptions) *uc
 func open(t *testing.T, business *ucp.Business, options counter.Options) *counter.Counter {
 	t.Helper()
 	options.Logger, options.Currency = quiet(), demoshop.Currency
+	options.Subject, options.Grant = "ada", policy.StandingGrant{By: "ada"}
 	at, err := counter.Open(business, options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, at.Close()) })
@@ -88,7 +90,7 @@ func TestEndings(t *testing.T) {
 			shop := demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers())
 			told := new(story.Story)
 			business := serve(t, shop, demoshop.ServeOptions{Recorder: told.Recorder("shop")})
-			at := open(t, business, counter.Options{Decide: test.decide, Recorder: told.Recorder("platform"), Call: told.Call})
+			at := open(t, business, counter.Options{Decide: test.decide, Recorder: told.Recorder("platform"), Audit: told})
 			ending, err := at.Buy(t.Context(), wish(test.item))
 			require.NoError(t, err)
 			require.Equal(t, test.action, ending.Action)
@@ -119,7 +121,7 @@ func requireToldWithoutSecrets(t *testing.T, told *story.Story) {
 	for line := range strings.Lines(lines.String()) {
 		var record struct{ Kind string }
 		require.NoError(t, json.Unmarshal([]byte(line), &record))
-		require.Contains(t, []string{"happened", "refused", "completed", "call"}, record.Kind)
+		require.Contains(t, []string{"happened", "refused", "completed", "first_call", "approval_decided"}, record.Kind)
 	}
 	require.NotContains(t, text.String(), neverToBeSeen)
 	require.NotContains(t, lines.String(), neverToBeSeen)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -85,14 +86,14 @@ func (c *Counter) Account(cid string, err error) error {
 	last := c.last[unknown.Enactment]
 	if call := last.call; call != nil {
 		unknown.Asked = call.Method + " " + call.URL
-		unknown.Status, unknown.Said = call.Status, cmp.Or(call.Response, call.Error)
+		unknown.Status, unknown.Said = call.Status, cmp.Or(call.Response, call.Detail)
 	}
 	if query := last.query; query != nil {
 		var checkout struct {
 			Status string `json:"status"`
 		}
 		if json.Unmarshal([]byte(query.Response), &checkout) != nil || checkout.Status == "" {
-			unknown.Found = cmp.Or(query.Response, query.Error)
+			unknown.Found = cmp.Or(query.Response, query.Detail)
 		} else {
 			unknown.Found = checkout.Status
 		}
@@ -101,19 +102,36 @@ func (c *Counter) Account(cid string, err error) error {
 }
 
 // lastCalls are the last call for a checkout, and the last that asked about it since; nil for none.
-type lastCalls struct{ call, query *bridge.Call }
+type lastCalls struct{ call, query *audit.Record }
 
 // heard notes a call.
-func (c *Counter) heard(call bridge.Call) {
+func (c *Counter) heard(call audit.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.last[call.Enactment]
-	if call.Query {
+	switch call.Kind {
+	case audit.StatusQuery:
 		last.query = &call
-	} else {
+	case audit.FirstCall, audit.Retry:
 		last = lastCalls{call: &call}
+	default:
+		return
 	}
 	c.last[call.Enactment] = last
+}
+
+// told takes what the shop said from where it is not kept out of what is written down.
+func (c *Counter) told(u bridge.Unsettled) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := c.last[u.Enactment]
+	if u.Said != nil && last.call != nil && last.call.Status != 0 {
+		last.call = u.Said
+	}
+	if u.Last != nil && u.Last.Kind == audit.StatusQuery {
+		last.query = u.Last
+	}
+	c.last[u.Enactment] = last
 }
 
 // read takes what the journal has: where the purchase stands, and whether a payment may have left.

@@ -33,6 +33,17 @@ type Explanation struct {
 	CompleteSame []string `json:"complete_same"`
 	// Secrets are what the companion file names.
 	Secrets []string `json:"secrets"`
+	// Guards are predicates that the companion file names.
+	Guards []Guard `json:"guards"`
+}
+
+// Guard is what an action must pass besides, which the language cannot say.
+type Guard struct {
+	Guard string `json:"guard"`
+	// Actions are those that must pass it.
+	Actions []string `json:"actions"`
+	// Detail says what it asks for.
+	Detail string `json:"detail"`
 }
 
 // Action is an action and when it may happen.
@@ -142,7 +153,7 @@ func Of(rules *enactment.Rules) *Explanation {
 	x := newExplainer(rules)
 	e := &Explanation{
 		Protocol: p.Name(), Hash: rules.Hash(), Roles: slices.Collect(p.Roles()), RootKey: some(x.root),
-		Actions: []Action{}, Attributes: []Attribute{}, Exclusions: []Exclusion{}, Blocks: []Block{}, Complete: []Goal{}, Secrets: []string{},
+		Actions: []Action{}, Attributes: []Attribute{}, Exclusions: []Exclusion{}, Blocks: []Block{}, Complete: []Goal{}, Secrets: []string{}, Guards: []Guard{},
 	}
 	for action := range p.Actions() {
 		e.Actions = append(e.Actions, x.action(action))
@@ -162,6 +173,14 @@ func Of(rules *enactment.Rules) *Explanation {
 	}
 	for nogo := range p.Nogos() {
 		e.Blocks = append(e.Blocks, x.block(nogo))
+	}
+	for guard := range rules.Guards() {
+		at := slices.IndexFunc(e.Guards, func(g Guard) bool { return g.Guard == guard.Name })
+		if at < 0 {
+			at = len(e.Guards)
+			e.Guards = append(e.Guards, Guard{Guard: guard.Name, Detail: guard.Detail})
+		}
+		e.Guards[at].Actions = append(e.Guards[at].Actions, guard.Action)
 	}
 	goals, same := x.goals()
 	e.Complete, e.CompleteSame = append(e.Complete, goals...), same

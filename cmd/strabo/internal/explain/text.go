@@ -24,6 +24,12 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	e.decisions(p)
 	p.section("What excludes what")
 	e.conflicts(p)
+	if len(e.Guards) > 0 {
+		p.section("What else must be so")
+		for _, guard := range e.Guards {
+			p.line(1, "%s: %s (%s).", and(guard.Actions), guard.Detail, guard.Guard)
+		}
+	}
 	p.section("How it ends")
 	e.ending(p)
 	p.section("Who sees what")

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/table"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -76,7 +78,7 @@ func (p *Player) enact(ctx context.Context) error {
 	id := fmt.Sprint(p.Run, "-", p.number.Add(1))
 	var state *enactment.State
 	for n := range mostSteps {
-		attempt, ok := p.next(state, fmt.Sprint(id, "-", n))
+		attempt, ok := p.next(state, fmt.Sprint(id, "-", n), n)
 		if !ok {
 			return nil
 		}
@@ -148,23 +150,43 @@ func (p *Player) measured(ctx context.Context, a enactment.Attempt) (enactment.O
 	return outcome, nil
 }
 
-// next makes an attempt of the first action that may be done; false if there is none.
-func (p *Player) next(state *enactment.State, id string) (enactment.Attempt, bool) {
+// next makes the attempt with that number of the first action that may be done; false if there is none.
+func (p *Player) next(state *enactment.State, id string, n int) (enactment.Attempt, bool) {
+	if state == nil {
+		state = p.Rules.NewState("")
+	}
+	inner := table.InnerKeys(p.Rules.Protocol())
 	for role := range p.Rules.Protocol().Roles() {
-		feasible := p.Rules.Starts(role)
-		if state != nil {
-			feasible = state.Enabled(role)
-		}
-		for f := range feasible {
+		for f := range state.Enabled(role) {
+			f, ok := table.Settle(state, f, n+1)
+			if !ok {
+				continue
+			}
 			a := enactment.Attempt{
 				ID: id, Identity: enactment.Identity{Role: role}, Action: f.Action, Values: make(enactment.Values), At: time.Now(),
 			}
 			maps.Copy(a.Values, f.Known)
 			for _, open := range f.Open {
 				a.Values[open.Attribute] = enactment.MustValue(fmt.Sprint(id, "-", open.Attribute))
+				if samples := p.Rules.Samples(open.Attribute); len(samples) > 0 && !slices.Contains(inner, open.Attribute) {
+					a.Values[open.Attribute] = samples[n%len(samples)]
+				}
 			}
-			return a, true
+			if p.passes(state, a) {
+				return a, true
+			}
 		}
 	}
 	return enactment.Attempt{}, false
+}
+
+// passes tells whether an attempt of what is enabled passes the guards.
+func (p *Player) passes(state *enactment.State, a enactment.Attempt) bool {
+	for guard := range p.Rules.Guards() {
+		if guard.Action == a.Action {
+			_, outcomes := enactment.Judge(state, a)
+			return !errors.Is(outcomes[0].Err(), enactment.GuardRefused)
+		}
+	}
+	return true
 }

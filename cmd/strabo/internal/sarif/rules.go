@@ -14,10 +14,21 @@ const (
 )
 
 // Help tells what a kind of finding means, in a few words, and what to do about it. Both are empty for a code that
-// nothing here or in langshaw finds.
+// nothing finds.
 func Help(code langshaw.Code) (short, long string) {
-	texts := help[code]
+	texts, ok := help[code]
+	if !ok {
+		texts = contractHelp[code]
+	}
 	return texts[0], texts[1]
+}
+
+// pageOf is the page that says more.
+func pageOf(code langshaw.Code) string {
+	if _, ok := contractHelp[code]; ok {
+		return home + "/blob/main/docs/acc.md"
+	}
+	return home + "/blob/main/docs/language.md"
 }
 
 var help = map[langshaw.Code][2]string{

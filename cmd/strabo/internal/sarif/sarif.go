@@ -105,7 +105,7 @@ func (l *Log) use(code langshaw.Code, severity langshaw.Severity) int {
 		short, help := Help(code)
 		l.rules = append(l.rules, rule{
 			ID: string(code), Name: pascal(string(code)), Short: message{short}, Full: message{short}, Help: message{help},
-			HelpURI: home + "/blob/main/docs/language.md", Default: configuration{string(severity)},
+			HelpURI: pageOf(code), Default: configuration{string(severity)},
 		})
 	}
 	return index
@@ -114,7 +114,7 @@ func (l *Log) use(code langshaw.Code, severity langshaw.Severity) int {
 // pascal gives a code as a rule name is written.
 func pascal(code string) string {
 	var b strings.Builder
-	for word := range strings.SplitSeq(code, "-") {
+	for word := range strings.FieldsFuncSeq(code, func(r rune) bool { return r == '-' || r == '_' }) {
 		if word != "" {
 			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 		}

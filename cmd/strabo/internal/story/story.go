@@ -3,6 +3,7 @@
 package story
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -33,7 +34,7 @@ type event struct {
 	at     time.Time
 	side   string
 	record *enactment.Record
-	call   *bridge.Call
+	call   *audit.Record
 }
 
 // Recorder gives a function that takes the records of one side's engine into the story.
@@ -41,8 +42,12 @@ func (s *Story) Recorder(side string) func(enactment.Record) {
 	return func(r enactment.Record) { s.add(event{at: r.At, side: side, record: &r}) }
 }
 
-// Call takes a call into the story.
-func (s *Story) Call(c bridge.Call) { s.add(event{at: c.At, call: &c}) }
+// Record takes in what a bridge writes down: attempts on the wire and decisions about calls. So a Story is an
+// [audit.Sink]; it never fails.
+func (s *Story) Record(_ context.Context, r audit.Record) error {
+	s.add(event{at: r.At, call: &r})
+	return nil
+}
 
 func (s *Story) add(e event) {
 	s.mu.Lock()
@@ -70,42 +75,22 @@ func (s *Story) Records(side string) []enactment.Record {
 	return records
 }
 
-// callRecord is how a call is told to a program: kind "call", the enactment of the engine that made it, what it was
-// made for, and what came of it. Secrets are masked in the bodies, which are given as text.
-type callRecord struct {
-	Kind      string         `json:"kind"`
-	Enactment enactment.Key  `json:"enactment"`
-	Action    string         `json:"action"`
-	Step      string         `json:"step"`
-	Query     bool           `json:"query,omitempty"`
-	Send      int            `json:"send,omitempty"`
-	Method    string         `json:"method"`
-	URL       string         `json:"url"`
-	Key       string         `json:"key,omitempty"`
-	Status    int            `json:"status,omitempty"`
-	Outcome   bridge.Outcome `json:"outcome"`
-	Error     string         `json:"error,omitempty"`
-	Request   string         `json:"request,omitempty"`
-	Response  string         `json:"response,omitempty"`
-	// Milliseconds is how long the call took.
-	Milliseconds int64  `json:"ms"`
-	At           string `json:"at"`
-}
-
-// WriteJSON writes the story as JSON, one record or call a line.
+// WriteJSON writes the story as JSON, one record a line: those of the engines, and those of the bridge between them.
 func (s *Story) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	for _, e := range s.sorted() {
-		var line any = e.record
-		if c := e.call; c != nil {
-			line = callRecord{
-				Kind: "call", Enactment: c.Enactment, Action: c.Action, Step: c.Step, Query: c.Query, Send: c.Send, Method: c.Method, URL: c.URL,
-				Key: c.Key, Status: c.Status, Outcome: c.Outcome, Error: c.Error, Request: c.Request, Response: c.Response,
-				Milliseconds: c.Duration.Milliseconds(), At: c.At.UTC().Format("2006-01-02T15:04:05.000Z"),
+		if e.call == nil {
+			if err := encoder.Encode(e.record); err != nil {
+				return fmt.Errorf("cannot print the story: %w", err)
 			}
+			continue
 		}
-		if err := encoder.Encode(line); err != nil {
+		line, err := audit.Encode(*e.call)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%s\n", line)
+		}
+		if err != nil {
 			return fmt.Errorf("cannot print the story: %w", err)
 		}
 	}

@@ -1,6 +1,7 @@
 package story_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -27,19 +28,25 @@ func told() *story.Story {
 	}
 	s := new(story.Story)
 	platform, shop := s.Recorder("platform"), s.Recorder("shop")
-	s.Call(bridge.Call{
-		Enactment: key, Action: "Create", Step: "create", Method: "POST", URL: "http://shop.example/checkout-sessions", Key: "k",
-		Outcome: bridge.Unknown, Error: "connection \x1b[31mreset", At: at(2), Duration: 7 * time.Millisecond,
+	record := func(r audit.Record) {
+		if err := s.Record(context.Background(), r); err != nil {
+			panic(err)
+		}
+	}
+	record(audit.Record{
+		Kind: audit.FirstCall, Enactment: key, Action: "Create", Step: "create", Method: "POST", URL: "http://shop.example/checkout-sessions",
+		Outcome: "unknown", Detail: "connection \x1b[31mreset", At: at(2), Latency: 7 * time.Millisecond, Attempt: 1,
 	})
+	record(audit.Record{Kind: audit.ApprovalDecided, Enactment: key, Action: "Create", Step: "create", Outcome: "granted", Detail: " by ada", At: at(5)})
 	platform(enactment.Record{
 		Kind: enactment.Happened, Protocol: "P", Hash: "h", Enactment: key, Sequence: 1, Action: "Create", Role: "Platform", At: at(0),
 		Values: values(map[string]any{
 			"cid": "c1", "note": nil, "buyer": "ada\u202e", "line_items": []any{map[string]any{"item": map[string]any{"id": "lamp"}, "quantity": 2}},
 		}),
 	})
-	s.Call(bridge.Call{
-		Enactment: key, Action: "Create", Step: "create", Send: 2, Method: "POST", URL: "http://shop.example/checkout-sessions?x=1", Key: "k",
-		Status: 201, Outcome: bridge.Known, Request: "{}", Response: `{"id":"<1>"}`, At: at(10), Duration: time.Millisecond,
+	record(audit.Record{
+		Kind: audit.Retry, Enactment: key, Action: "Create", Step: "create", Attempt: 2, Method: "POST", URL: "http://shop.example/checkout-sessions?x=1",
+		Status: 201, Outcome: "known", Request: "{}", Response: `{"id":"<1>"}`, At: at(10), Latency: time.Millisecond, KeyHash: "k",
 	})
 	shop(enactment.Record{
 		Kind: enactment.Happened, Protocol: "P", Hash: "h", Enactment: `{"cid":"9f72326a-168f-4b2b-b123-8fe5024c748f.1"}`, Sequence: 1,
@@ -60,6 +67,7 @@ func TestWriteText(t *testing.T) {
 	require.Empty(t, cmp.Diff(strings.TrimPrefix(`
     0 ms  platform  Platform  [c1]  Create  buyer="ada`+"\ufffd"+`"  line_items=2 x lamp
     2 ms     HTTP   POST /checkout-sessions  no answer: connection `+"\ufffd"+`[31mreset
+    5 ms    policy  approval decided granted by ada
    10 ms     HTTP   POST /checkout-sessions?x=1  201
    11 ms  shop      lamps     [9f72326a~.1]  Created  long="`+strings.Repeat("x", 55)+`...  payment=(secret)  totals=(total 5)
    20 ms  platform  Platform  [c1]  Cancel refused, blocked: no
@@ -83,12 +91,12 @@ func TestWriteJSON(t *testing.T) {
 	var lines strings.Builder
 	require.NoError(t, told().WriteJSON(&lines))
 	all := strings.Split(strings.TrimSpace(lines.String()), "\n")
-	require.Len(t, all, 6)
-	require.Equal(t, `{"kind":"call","enactment":{"cid":"c1"},"action":"Create","step":"create","send":2,"method":"POST",`+
-		`"url":"http://shop.example/checkout-sessions?x=1","key":"k","status":201,"outcome":"known","request":"{}",`+
-		`"response":"{\"id\":\"<1>\"}","ms":1,"at":"2026-11-30T12:00:00.010Z"}`, all[2])
+	require.Len(t, all, 7)
+	require.Equal(t, `{"at":"2026-11-30T12:00:00.01Z","kind":"retry","enactment":{"cid":"c1"},"action":"Create","step":"create",`+
+		`"key_hash":"k","attempt":2,"method":"POST","url":"http://shop.example/checkout-sessions?x=1","request":"{}",`+
+		`"response":"{\"id\":\"<1>\"}","status":201,"outcome":"known","latency_ns":1000000}`, all[3])
 	require.Equal(t, `{"kind":"refused","protocol":"P","hash":"h","enactment":{"cid":"c1"},"sequence":2,"action":"Cancel",`+
-		`"role":"Platform","reason":{"code":"blocked","by":"Complete","detail":"no"},"at":"2026-11-30T12:00:00.020Z"}`, all[4])
+		`"role":"Platform","reason":{"code":"blocked","by":"Complete","detail":"no"},"at":"2026-11-30T12:00:00.020Z"}`, all[5])
 	require.Equal(t, lines.String(), func() string {
 		var again strings.Builder
 		s := told()

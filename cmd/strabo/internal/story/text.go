@@ -92,13 +92,16 @@ func who(e event) string {
 }
 
 func callText(e event) string {
+	if e.call.Method == "" {
+		return fmt.Sprintf("  policy  %s %s", strings.ReplaceAll(string(e.call.Kind), "_", " "), Printable(strings.TrimSpace(e.call.Outcome+e.call.Detail)))
+	}
 	path := e.call.URL
 	if u, err := url.Parse(path); err == nil {
 		path = u.RequestURI()
 	}
 	came := fmt.Sprint(e.call.Status)
 	if e.call.Status == 0 {
-		came = "no answer: " + Printable(e.call.Error)
+		came = "no answer: " + Printable(e.call.Detail)
 	}
 	return fmt.Sprintf("   HTTP   %s %s  %s", e.call.Method, path, came)
 }

@@ -1,0 +1,139 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/strabo-engine/strabo/bridge/approval"
+	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/policy"
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// permit tells whether the request may be made at all, and waits until somebody has agreed where that is needed. The
+// error is a [*policy.DeniedError] if it may not, an [*unclearError] if nobody has decided in time, or what kept it from
+// asking. Nothing has been sent or written down yet, so that a restart asks the same question again.
+func (x *exchange) permit(ctx context.Context, arguments enactment.Values) error {
+	question, err := x.rule.Permit(x.principal, arguments)
+	if err != nil {
+		x.denied(ctx, x.rule, err)
+		return err
+	}
+	if question == nil {
+		return nil
+	}
+	return x.approve(ctx, question)
+}
+
+// approve asks for an approval of exactly this request, and waits for the decision.
+func (x *exchange) approve(ctx context.Context, question *policy.Question) error {
+	if x.bridge.options.Approvals == nil {
+		return x.refuse(ctx, "there is nobody to ask")
+	}
+	request, err := x.question(question)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	decision, err := x.bridge.options.Approvals.Ask(ctx, request)
+	if err != nil {
+		return x.undecided(ctx, err)
+	}
+	x.approval = request.ID
+	if decision.State == approval.Pending {
+		record := x.record(audit.ApprovalRequested, x.rule)
+		record.Detail = fmt.Sprintf("%v", request.Labels)
+		x.tell(ctx, record)
+		waiting, cancel := context.WithCancel(ctx)
+		if until := x.bridge.options.Patience.Until; !until.IsZero() {
+			waiting, cancel = context.WithDeadline(ctx, until)
+		}
+		decision, err = x.bridge.options.Approvals.Wait(waiting, request.ID)
+		cancel()
+		if err != nil {
+			return x.undecided(ctx, err)
+		}
+	}
+	record := x.record(audit.ApprovalDecided, x.rule)
+	record.Outcome, record.Latency = string(decision.State), time.Since(began)
+	record.Detail = decidedBy(decision)
+	x.tell(ctx, record)
+	if decision.State != approval.Granted {
+		return x.refuse(ctx, string(decision.State)+decidedBy(decision))
+	}
+	return nil
+}
+
+func decidedBy(decision approval.Decision) string {
+	text := ""
+	if decision.By != "" {
+		text = " by " + decision.By
+	}
+	if decision.Reason != "" {
+		text += ": " + decision.Reason
+	}
+	return text
+}
+
+// refuse says that nobody agrees.
+func (x *exchange) refuse(ctx context.Context, why string) error {
+	err := &policy.DeniedError{Operation: x.rule.Name, Reason: policy.ErrNotApproved, Detail: why}
+	x.denied(ctx, x.rule, err)
+	return err
+}
+
+// undecided says that nobody has decided. The question stays; it is taken up with the answer to the observation.
+func (x *exchange) undecided(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errors.New("nobody has decided yet")
+	}
+	x.reason = fmt.Sprintf("approval %s: %v", x.approval, err)
+	return x.unclear(err)
+}
+
+// question is what is asked. Its id is that of the step for the observed instance, so that it is found again after a
+// restart; the digest binds the decision to these very bytes.
+func (x *exchange) question(q *policy.Question) (approval.Request, error) {
+	about := struct {
+		Method string          `json:"method"`
+		URL    string          `json:"url"`
+		Body   json.RawMessage `json:"body,omitempty"`
+	}{x.step.request.method, x.shown.url, json.RawMessage(x.shown.body)}
+	arguments, err := encodeJSON(about)
+	if err != nil {
+		return approval.Request{}, err
+	}
+	sum := sha256.Sum256([]byte(string(x.key) + "\n" + x.instance + "\n" + x.step.name))
+	now := time.Now().UTC()
+	return approval.Request{
+		ID: hex.EncodeToString(sum[:16]), Operation: x.rule.Name, Scope: x.rule.Contract.Scope.Value,
+		Enactment: x.key, Action: x.plan.action, Step: x.step.name, Arguments: arguments,
+		Digest: x.bridge.options.Hasher.Request(x.step.request.method, x.url, x.body),
+		Labels: q.Labels, Prompt: q.Prompt, At: now, Expires: now.Add(q.Lifetime),
+	}, nil
+}
+
+// admit lets an attempt leave when the limits admit it.
+func (x *exchange) admit(ctx context.Context, rule *governed, again bool) error {
+	admission, err := rule.Admit(ctx, x.principal, again)
+	var limited *policy.LimitedError
+	switch {
+	case errors.As(err, &limited):
+		record := x.record(audit.Limited, rule)
+		record.Detail = limited.Error()
+		x.tell(ctx, record)
+	case err == nil && admission.Waited > 0:
+		record := x.record(audit.Limited, rule)
+		record.Detail, record.Latency = "waited for "+admission.Limit.String(), admission.Waited
+		x.tell(ctx, record)
+	}
+	return err
+}

@@ -1,0 +1,232 @@
+package profiles_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/bridge/guard"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
+	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
+)
+
+const profile = `{"ucp":{"version":"2026-04-08","capabilities":{"dev.ucp.shopping.checkout":[{"version":"2026-04-08"}]}},
+  "signing_keys":[{"kid":"k1","kty":"EC"}]}`
+
+// party serves profiles over TLS and counts.
+type party struct {
+	*httptest.Server
+	asked  atomic.Int64
+	answer atomic.Value // of func(http.ResponseWriter, *http.Request)
+}
+
+func serving(t *testing.T, answer func(http.ResponseWriter, *http.Request)) *party {
+	t.Helper()
+	p := &party{}
+	p.answer.Store(answer)
+	p.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.asked.Add(1)
+		p.answer.Load().(func(http.ResponseWriter, *http.Request))(w, r)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func saying(body string, header ...string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		fmt.Fprint(w, body)
+	}
+}
+
+// reaching is a fetcher that may reach the party, which is on this machine.
+func reaching(t *testing.T, p *party, options profiles.Options) *profiles.Fetcher {
+	t.Helper()
+	roots := x509.NewCertPool()
+	roots.AddCert(p.Certificate())
+	g, err := guard.New(guard.Options{AllowLoopback: true, TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}})
+	require.NoError(t, err)
+	options.Source = g
+	f, err := profiles.New(options)
+	require.NoError(t, err)
+	return f
+}
+
+func TestAProfileIsFetchedOnce(t *testing.T) {
+	p := serving(t, saying(profile, "Cache-Control", "public, max-age=600"))
+	f := reaching(t, p, profiles.Options{})
+	var everybody sync.WaitGroup
+	for range 20 {
+		everybody.Go(func() {
+			got, err := f.Get(t.Context(), p.URL)
+			assert.NoError(t, err)
+			assert.Equal(t, "2026-04-08", got.Version)
+		})
+	}
+	everybody.Wait()
+	require.LessOrEqual(t, p.asked.Load(), int64(2)) // One more may begin between the end of the first and its being kept.
+	before := p.asked.Load()
+	_, err := f.Get(t.Context(), p.URL)
+	require.NoError(t, err)
+	require.Equal(t, before, p.asked.Load())
+}
+
+func TestFailures(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer func(http.ResponseWriter, *http.Request)
+		want   negotiation.Code
+	}{
+		{"a status", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, negotiation.ProfileUnreachable},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) }, negotiation.ProfileUnreachable},
+		{"no JSON", saying("hello"), negotiation.ProfileMalformed},
+		{"a page", saying("{}", "Content-Type", "text/html"), negotiation.ProfileMalformed},
+		{"no version", saying(`{"ucp":{}}`), negotiation.ProfileMalformed},
+		{"too large", saying(strings.Repeat(" ", guard.DefaultMaxBytes+1)), negotiation.ProfileMalformed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := serving(t, test.answer)
+			f := reaching(t, p, profiles.Options{})
+			_, err := f.Get(t.Context(), p.URL)
+			require.ErrorIs(t, err, &negotiation.Error{Code: test.want})
+			asked := p.asked.Load()
+			p.answer.Store(saying(profile))
+			_, err = f.Get(t.Context(), p.URL)
+			require.ErrorIs(t, err, &negotiation.Error{Code: test.want}, "nobody is asked again at once")
+			require.Equal(t, asked, p.asked.Load())
+		})
+	}
+}
+
+func TestWhereAURLMayNotLead(t *testing.T) {
+	p := serving(t, saying(profile))
+	f, err := profiles.New(profiles.Options{})
+	require.NoError(t, err)
+	for _, at := range []string{p.URL, "http://platform.example/profile", "file:///etc/passwd", "https://169.254.169.254/latest", "hello", ""} {
+		_, err = f.Get(t.Context(), at)
+		require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.InvalidProfileURL}, at)
+	}
+	require.Zero(t, p.asked.Load())
+	f = reaching(t, p, profiles.Options{Trusted: func(string) bool { return false }})
+	_, err = f.Get(t.Context(), p.URL)
+	require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.ProfileNotTrusted})
+}
+
+func TestTooManyProfiles(t *testing.T) {
+	p := serving(t, saying(profile))
+	f := reaching(t, p, profiles.Options{Rate: 0.0001, Burst: 2, Kept: 1})
+	for _, path := range []string{"/a", "/b"} {
+		_, err := f.Get(t.Context(), p.URL+path)
+		require.NoError(t, err)
+	}
+	_, err := f.Get(t.Context(), p.URL+"/b")
+	require.NoError(t, err, "what is kept costs nothing")
+	_, err = f.Get(t.Context(), p.URL+"/a")
+	require.ErrorIs(t, err, profiles.ErrBusy, "only one is kept")
+}
+
+func TestWhoeverGivesUpDoesNotWait(t *testing.T) {
+	hold := make(chan struct{})
+	p := serving(t, func(w http.ResponseWriter, _ *http.Request) { <-hold; fmt.Fprint(w, profile) })
+	f := reaching(t, p, profiles.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() { _, err := f.Get(ctx, p.URL); first <- err }()
+	require.Eventually(t, func() bool { return p.asked.Load() == 1 }, 10*time.Second, time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-first, context.Canceled)
+	close(hold)
+	_, err := f.Get(t.Context(), p.URL)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), p.asked.Load(), "the request of the first served the second")
+}
+
+// What is kept, for how long, and when a key is looked for again, in time that does not pass.
+func TestAges(t *testing.T) {
+	for _, test := range []struct {
+		header string
+		want   time.Duration
+	}{
+		{"public, max-age=600", 10 * time.Minute},
+		{"max-age=1", time.Minute},
+		{"no-store", time.Minute},
+		{"", time.Minute},
+		{"public, max-age=999999999", time.Hour},
+		{`Max-Age="120"`, 2 * time.Minute},
+		{"max-age=x", time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s, f := inMemory(t, test.header)
+			get := func() {
+				t.Helper()
+				_, err := f.Get(t.Context(), "http://localhost/p")
+				require.NoError(t, err)
+			}
+			get()
+			time.Sleep(test.want - time.Second)
+			get()
+			require.Equal(t, int64(1), s.Load(), test.header)
+			time.Sleep(2 * time.Second)
+			get()
+			require.Equal(t, int64(2), s.Load(), test.header)
+		})
+	}
+}
+
+func TestKeysAreLookedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, f := inMemory(t, "max-age=3600")
+		ctx := t.Context()
+		key, err := f.Key(ctx, "http://localhost/p", "k1")
+		require.NoError(t, err)
+		require.Equal(t, "k1", key.ID)
+		for range 5 { // Somebody who signs with keys that are not there makes nobody fetch.
+			_, err = f.Key(ctx, "http://localhost/p", "k2")
+			require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.KeyNotFound})
+		}
+		require.Equal(t, int64(1), asked.Load())
+		time.Sleep(profiles.MinimumAge + time.Second)
+		for range 5 {
+			_, err = f.Key(ctx, "http://localhost/p", "k2")
+			require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.KeyNotFound})
+		}
+		require.Equal(t, int64(2), asked.Load())
+	})
+}
+
+// inMemory is a fetcher of profiles that are nowhere but here.
+func inMemory(t *testing.T, cacheControl string) (*atomic.Int64, *profiles.Fetcher) {
+	t.Helper()
+	s := &source{header: http.Header{"Cache-Control": {cacheControl}}}
+	f, err := profiles.New(profiles.Options{Source: s})
+	require.NoError(t, err)
+	return &s.asked, f
+}
+
+type source struct {
+	asked  atomic.Int64
+	header http.Header
+}
+
+func (*source) Check(text string) (*url.URL, error) { return url.Parse(text) }
+
+func (s *source) Get(context.Context, string, string) (*guard.Response, error) {
+	s.asked.Add(1)
+	return &guard.Response{Status: http.StatusOK, Header: s.header, Body: []byte(profile)}, nil
+}

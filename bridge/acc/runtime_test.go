@@ -48,7 +48,7 @@ func governedBy(t testing.TB, runtime string) (map[string]*acc.Governed, acc.Dia
 		require.True(t, found.HasErrors())
 		return nil, found
 	}
-	list, found := r.Govern(document, "shop.yaml")
+	list, found := r.Govern(acc.NamedDocument{Name: "shop.yaml", Document: document})
 	byID := make(map[string]*acc.Governed)
 	for _, g := range list {
 		byID[g.ID] = g
@@ -203,7 +203,7 @@ func FuzzParseRuntime(f *testing.F) {
 		if runtime == nil {
 			return
 		}
-		governed, found := runtime.Govern(document, "shop.yaml")
+		governed, found := runtime.Govern(acc.NamedDocument{Name: "shop.yaml", Document: document})
 		require.Equal(t, governed == nil, found.HasErrors())
 		for _, g := range governed {
 			declared := g.Contract()

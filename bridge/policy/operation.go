@@ -22,6 +22,7 @@ type Operation struct {
 	policy   *Policy
 	budget   *budget
 	sources  map[string]string
+	redact   []string // dotted paths of members that are not written down
 }
 
 // Declared gives the method and the path of the operation's declaration; false for an undeclared one.

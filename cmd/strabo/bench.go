@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/strabo-engine/strabo/cmd/strabo/internal/load"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/benchmark"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver"
 )
@@ -111,8 +111,8 @@ func (c *benchCommand) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	defer executor.Close()
-	player := func(part string, most int) *load.Player {
-		return &load.Player{
+	player := func(part string, most int) *benchmark.Player {
+		return &benchmark.Player{
 			Rules: rules, Executor: executor, Run: run + part, AtOnce: c.AtOnce, Rivals: c.Rivals, Most: int64(most),
 		}
 	}
@@ -150,7 +150,7 @@ func passingKey() (*syncserver.Keyring, error) {
 }
 
 // play plays as long as it may take.
-func (c *benchCommand) play(ctx context.Context, p *load.Player) error {
+func (c *benchCommand) play(ctx context.Context, p *benchmark.Player) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Duration)
 	defer cancel()
 	return p.Play(ctx)
@@ -158,7 +158,7 @@ func (c *benchCommand) play(ctx context.Context, p *load.Player) error {
 
 // answer tells what it came to.
 func (c *benchCommand) answer(
-	s *streams, rules *enactment.Rules, p *load.Player, took, spent time.Duration, elsewhere bool,
+	s *streams, rules *enactment.Rules, p *benchmark.Player, took, spent time.Duration, elsewhere bool,
 ) error {
 	milliseconds := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 	n := p.Decided()
@@ -200,7 +200,7 @@ func (a *benchAnswer) text() string {
 }
 
 // progress shows how far a player is, until it is stopped.
-func progress(w io.Writer, p *load.Player) (stop func()) {
+func progress(w io.Writer, p *benchmark.Player) (stop func()) {
 	ticker, done, ended := time.NewTicker(100*time.Millisecond), make(chan struct{}), make(chan struct{})
 	began, shown := time.Now(), 0
 	show := func(line string) {

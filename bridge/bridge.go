@@ -57,7 +57,8 @@ type Options struct {
 
 // Patience says how an unclear call is followed up. Fields that are 0 take the default.
 type Patience struct {
-	// First is the wait before the first follow-up, doubled each time up to Longest. By default 200 ms and 5 s.
+	// First bounds the wait before the first follow-up, doubled each time up to Longest; each wait is drawn between nothing
+	// and its bound (full jitter). By default 200 ms and 5 s.
 	First, Longest time.Duration
 	// Deadline is how long one step may take before it stays unknown; by default 2 minutes.
 	Deadline time.Duration
@@ -67,8 +68,7 @@ type Patience struct {
 	// tells OnUnknown, with what the remote party said last. Deadline alone does not do, for an answer may take several
 	// steps. A step that begins later is not sent.
 	Until time.Time
-	// Sends is how often the same request is sent at most, where the mapping allows more than once, and how often a
-	// connection is tried; by default 3.
+	// Sends is how often the same request is tried at most, where the policy permits more than once; by default 3.
 	Sends int
 	// Asks is how many inconclusive status queries go before the request is sent again; by default 3.
 	Asks int
@@ -141,7 +141,6 @@ func New(rules *enactment.Rules, executor adapter.Executor, mapping *Mapping, op
 			return nil, fmt.Errorf("bridge: setting %s: %w", name, err)
 		}
 	}
-	b.options.Patience = options.Patience.orDefault()
 	if b.options.Journal == nil {
 		b.options.Journal = &MemoryJournal{}
 	}
@@ -172,6 +171,10 @@ func (b *Bridge) orDefault() (err error) {
 			return err
 		}
 	}
+	if first, longest := b.options.Policy.Backoff(); first > 0 && b.options.Patience.First <= 0 {
+		b.options.Patience.First, b.options.Patience.Longest = first, longest
+	}
+	b.options.Patience = b.options.Patience.orDefault()
 	if b.options.Principal == nil {
 		b.options.Principal = func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party}, nil
@@ -180,6 +183,7 @@ func (b *Bridge) orDefault() (err error) {
 	if b.options.Hasher == nil {
 		b.options.Hasher = audit.NewHasher(nil)
 	}
+	b.options.AuditRequired = b.options.AuditRequired || b.options.Policy.AuditRequired()
 	if b.options.AuditRequired && b.options.Audit == nil {
 		return errors.New("bridge: an audit is required, and there is none")
 	}
@@ -368,16 +372,16 @@ func (b *Bridge) unknown(ctx context.Context, r *run, unclear *unclearError) {
 		Unsent: unclear.unsent, Last: r.last, Said: r.said, Detail: unclear.detail, Err: unclear.cause,
 	}
 	b.log.WarnContext(ctx, "outcome of a call unknown",
-		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key", u.Key, "detail", u.Detail)
-	if b.options.OnUnknown != nil {
-		b.options.OnUnknown(u)
-	}
+		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key_hash", b.options.Hasher.Key(u.Key), "detail", u.Detail)
 	if !u.Unsent && r.at < len(r.plan.steps) {
 		if rule := b.governed[r.plan.steps[r.at].request]; rule != nil {
 			record := r.record(audit.UnknownOutcome, rule)
 			record.Outcome, record.Detail, record.KeyHash = string(Unknown), u.Detail, b.options.Hasher.Key(u.Key)
 			r.tell(ctx, record)
 		}
+	}
+	if b.options.OnUnknown != nil {
+		b.options.OnUnknown(u)
 	}
 }
 

@@ -1,8 +1,8 @@
 package bridge_test
 
 import (
+	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -208,18 +208,24 @@ func TestChecklist07LimitNeedsADimension(t *testing.T) {
 	})
 	t.Run("queues", func(t *testing.T) {
 		g := newGoverning(t)
-		g.declare("reserve", "execution: {idempotent: true, rate_limit: {count: 20, window: 1s}}")
+		g.declare("reserve", contract)
 		local := dimension(acc.PerOperation)
 		local.OnExceed, local.MaxWait = policy.Queue, time.Minute
 		g.wanted("reserve", local)
+		g.policy.Buckets = slowBuckets{}
 		g.begin()
-		for i := range 22 {
-			g.reserve("q" + strings.Repeat("x", i))
-			g.expect("Booked")
-		}
-		assert.NotEmpty(t, g.of(audit.Limited), "it waited, and that is written down")
-		assert.Equal(t, 22, g.shop.effects(reserveLine))
+		g.reserved()
+		require.Len(t, g.of(audit.Limited), 1, "it waited, and that is written down")
+		assert.Equal(t, time.Millisecond, g.of(audit.Limited)[0].Latency)
+		assert.Equal(t, 1, g.shop.effects(reserveLine))
 	})
+}
+
+// slowBuckets let everybody wait a little.
+type slowBuckets struct{}
+
+func (slowBuckets) Take(_ context.Context, _ string, _ acc.RateLimit, longest time.Duration) (time.Duration, bool, error) {
+	return time.Millisecond, time.Millisecond <= longest, nil
 }
 
 // Local policy only tightens.

@@ -12,10 +12,17 @@
 // Between sending a request and knowing what it did lies a gap, and the bridge never guesses across it. Before the first
 // byte leaves, the request is written to the [Journal] under a random idempotency key. If the response is lost, or has no
 // meaning in the mapping, the outcome is unknown, neither failed nor done: the bridge asks for the status where the
-// mapping says how, and sends the identical request again under the same key only where the mapping says that this is
-// safe; a refusal of a request that was sent before is no answer to the first. If nothing helps it stays unknown, is told to [Options.OnUnknown], and no action is attempted in answer. What the
+// mapping says how, and sends the identical request again under the same key only where the mapping says that it is
+// recognised, and the policy permits it; a refusal of a request that was sent before is no answer to the first. If nothing helps it stays unknown, is told to [Options.OnUnknown], and no action is attempted in answer. What the
 // remote party reports and the protocol refuses has diverged: it is written down and told to [Options.OnDiverged]. One
 // request at a time is under way in an enactment.
+//
+// # Policy
+//
+// Under every call lies a policy (package policy): the contract of the operation, which the mapping names, tightened by the
+// operator. It decides before, between and after the attempts whether a call may be made, by whom it has to be approved,
+// how long it is waited for, how often it may be made and whether it may be repeated. Every attempt on the wire and every
+// decision not to call is a record of the audit (package audit). docs/call-policy.md explains it.
 //
 // # Secrets
 //

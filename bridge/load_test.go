@@ -104,7 +104,7 @@ func TestLoadReportsFaults(t *testing.T) {
 		{"ask with nothing to ask", ask("- {step: s, request: {method: PUT, path: /x}, answers: [{ask: true}]}"), `m:5:61: ask: step s has neither a status query nor retry: same-key`},
 		{"resend of what is not safe", ask("- {step: s, request: {method: PUT, path: /x}, answers: [{resend: true}]}"), `m:5:61: resend: step s does not say retry: same-key`},
 		{"a status by a key that is not kept", ask("- {step: s, request: {method: PUT, path: /x}, status: same-key, answers: [{nothing: y}]}"), `m:5:7: status: same-key of step s needs retry: same-key`},
-		{"an operation that is no text", ask("- {step: s, request: {method: PUT, path: /x, operation: [a]}, answers: [{nothing: y}]}"), `m:5:63: operation must be text`},
+		{"an operation that is no text", ask("- {step: s, request: {method: PUT, path: /x, operation: [a]}, answers: [{nothing: y}]}"), `m:5:61: operation must be text`},
 		{"an unknown retry", ask("- {step: s, request: {method: PUT, path: /x}, retry: often, answers: [{nothing: y}]}"), `m:5:58: retry is same-key or never`},
 		{"what is not settled binds nothing", ask("- {step: s, request: {method: GET, path: /x}, answers: [{ask: true, bind: {x: 1}}]}"), `what is not settled yet binds and keeps nothing`},
 		{

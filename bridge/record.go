@@ -84,8 +84,8 @@ func (x *exchange) attempted(ctx context.Context, t attempted) {
 	}
 	record := x.record(kind, t.rule)
 	record.At, record.Latency = t.began.UTC(), t.latency
-	record.Method, record.URL, record.Request = t.request.Method, t.shown.url, t.shown.body
-	record.Status, record.Response = t.response.Status, t.said
+	record.Method, record.URL, record.Request = t.request.Method, t.shown.url, t.rule.Shown(t.shown.body)
+	record.Status, record.Response = t.response.Status, t.rule.Shown(t.said)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Sub(t.began) < t.rule.Contract.Timeout.Value {
 		record.Sources = maps.Clone(record.Sources)
 		record.Sources["execution.timeout_ms"] = string(acc.Remaining)

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"html"
 	"iter"
@@ -99,8 +101,24 @@ func (s *scrubber) add(name, piece string) {
 	if text, err := encodeJSON(piece); err == nil {
 		spellings = append(spellings, string(text[1:len(text)-1]))
 	}
+	spellings = append(spellings, encodings(piece)...)
 	slices.Sort(spellings)
 	s.long = append(s.long, slices.Compact(spellings)...)
+}
+
+// encodings are what a piece looks like within something that was encoded as hexadecimal or base64 as a whole: in the
+// latter it may begin at each of three places, and what it shares a character with there is left out.
+func encodings(piece string) []string {
+	lower := hex.EncodeToString([]byte(piece))
+	found := []string{lower, strings.ToUpper(lower)}
+	for shift := range 3 {
+		whole := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), piece...))
+		from, to := (shift*8+5)/6, (shift+len(piece))*8/6
+		if inside := whole[from:to]; len(inside) >= longSecret {
+			found = append(found, inside, strings.NewReplacer("+", "-", "/", "_").Replace(inside))
+		}
+	}
+	return found
 }
 
 func (s *scrubber) empty() bool { return len(s.named) == 0 }

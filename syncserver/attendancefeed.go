@@ -91,6 +91,9 @@ func (f *attendedFeed) Receive(ctx context.Context) (adapter.Delivery, error) {
 // Store does nothing: no position is kept of what is attended to.
 func (f *attendedFeed) Store(context.Context, enactment.Key, uint64) error { return nil }
 
+// Release keeps everything: what is attended to is forgotten some time after its last visit.
+func (f *attendedFeed) Release(enactment.Key, uint64) bool { return false }
+
 // Close implements [adapter.Feed].
 func (f *attendedFeed) Close() error {
 	f.once.Do(func() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/strabo-engine/strabo/langshaw"
 )
@@ -16,21 +17,30 @@ var localNames = map[string]string{
 	"retry": "retries",
 }
 
-// Govern joins the operations of a document with what the operator wants of them, in the order of the document, and
+// NamedDocument is a document, and what it is called in diagnostics.
+type NamedDocument struct {
+	Name string
+	*Document
+}
+
+// Govern joins the operations of documents with what the operator wants of them, in the order of the documents, and
 // reports what does not go together: what is looser than the contract, limits of which it is not said per what they
 // count, names of operations that are none, conditions about what is no input. The diagnostics are about runtime.yaml,
-// in order of position; their messages name the place in the document, which is called by the name given. With any error
-// no operation is given, and no call may be made.
+// in order of position; their messages name the place in the document. With any error no operation is given, and no call
+// may be made.
 //
 // An operation is named by its operationId, or by method and path such as "POST /refunds". What runtime.yaml says among
 // its defaults holds for an operation of which it does not say the same field, where that is no looser than its
 // contract: a default timeout is for contracts without one, and retries are for what is idempotent.
-func (r *Runtime) Govern(document *Document, name string) ([]*Governed, Diagnostics) {
-	g := &governor{name: name}
-	entries := g.find(r, document)
+func (r *Runtime) Govern(documents ...NamedDocument) ([]*Governed, Diagnostics) {
+	g := &governor{}
+	entries := g.find(r, documents)
 	var governed []*Governed
-	for _, operation := range document.Operations {
-		governed = append(governed, g.govern(operation, &r.defaults, entries[operation]))
+	for _, document := range documents {
+		g.name = document.Name
+		for _, operation := range document.Operations {
+			governed = append(governed, g.govern(operation, &r.defaults, entries[operation]))
+		}
 	}
 	if sorted(g.list).HasErrors() {
 		return nil, g.list
@@ -38,8 +48,14 @@ func (r *Runtime) Govern(document *Document, name string) ([]*Governed, Diagnost
 	return governed, g.list
 }
 
+// Default gives what the operator wants of an operation that is not in any document, whose contract is the one given.
+func (r *Runtime) Default(contract Contract) (LocalPolicy, CallPolicy) {
+	e := &blend{defaults: &r.defaults, own: &runtimeEntry{}, places: make(map[string]langshaw.Span)}
+	return e.local(contract), e.policy()
+}
+
 type governor struct {
-	name string // of the document
+	name string // of the document that is looked at
 	list Diagnostics
 }
 
@@ -54,15 +70,21 @@ func (g *governor) fault(code langshaw.Code, span langshaw.Span, format string, 
 }
 
 // find gives what is said of each operation.
-func (g *governor) find(r *Runtime, document *Document) map[*Operation]*runtimeEntry {
-	named := make(map[string]*Operation)
-	var names []string
-	for _, operation := range document.Operations {
-		for _, name := range []string{operation.ID, operation.String()} {
-			if name != "" {
-				names = append(names, name)
-				named[name] = operation
+func (g *governor) find(r *Runtime, documents []NamedDocument) map[*Operation]*runtimeEntry {
+	named, skipped := make(map[string]*Operation), make(map[string]string)
+	var names, files []string
+	for _, document := range documents {
+		files = append(files, document.Name)
+		for _, operation := range document.Operations {
+			for _, name := range []string{operation.ID, operation.String()} {
+				if name != "" {
+					names = append(names, name)
+					named[name] = operation
+				}
 			}
+		}
+		for _, s := range document.Skipped {
+			skipped[s.ID], skipped[s.String()] = document.Name, document.Name
 		}
 	}
 	found := make(map[*Operation]*runtimeEntry)
@@ -74,12 +96,12 @@ func (g *governor) find(r *Runtime, document *Document) map[*Operation]*runtimeE
 			g.fault(CodeInvalidRuntime, e.span, "%s is named twice, also at %s", operation, found[operation].span.Start)
 		case ok:
 			found[operation] = e
-		case slices.ContainsFunc(document.Skipped, func(s Reference) bool { return s.ID == e.name || s.String() == e.name }):
-			g.fault(CodeUnknownOperation, e.span, "the contract of %s in %s cannot be used", shorten(e.name), g.name)
+		case e.name != "" && skipped[e.name] != "":
+			g.fault(CodeUnknownOperation, e.span, "the contract of %s in %s cannot be used", shorten(e.name), skipped[e.name])
 		default:
 			g.list = append(g.list, Diagnostic{
 				Code: CodeUnknownOperation, Severity: langshaw.Error, Span: e.span, Suggestion: langshaw.Nearest(e.name, names),
-				Message: fmt.Sprintf("%s has no operation %s with a contract", g.name, shorten(e.name)),
+				Message: fmt.Sprintf("there is no operation %s with a contract in %s", shorten(e.name), strings.Join(files, ", ")),
 			})
 		}
 	}
@@ -93,7 +115,7 @@ func (g *governor) govern(o *Operation, defaults, own *runtimeEntry) *Governed {
 	}
 	e := &blend{defaults: defaults, own: own, places: make(map[string]langshaw.Span)}
 	contract := o.Contract()
-	governed := &Governed{Operation: o, Local: e.local(contract), Policy: e.policy()}
+	governed := &Governed{Operation: o, Document: g.name, Local: e.local(contract), Policy: e.policy()}
 	var err error
 	if governed.Policy.Limits.OnExceed == QueueExceeding && governed.Policy.Limits.MaxWait == 0 {
 		g.unbounded(e.places["rate_limit.on_exceed"])

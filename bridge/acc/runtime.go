@@ -110,6 +110,8 @@ const (
 // Governed is an operation with all that holds for its calls.
 type Governed struct {
 	*Operation
+	// Document is what the document is called.
+	Document string
 	// Merged is the contract, tightened by the runtime. What it says in place of [Operation.Contract] holds.
 	Merged Contract
 	// Local is what the runtime wants, for [Merge] with the time that is left of a call.

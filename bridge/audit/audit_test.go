@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -83,6 +86,35 @@ func TestHasher(t *testing.T) {
 		seen[hash] = true
 	}
 	require.Panics(t, func() { audit.NewHasher([]byte("short")) })
+}
+
+func TestLoadHasher(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "audit.key")
+	var group sync.WaitGroup
+	hashes := make([]string, 8)
+	for i := range hashes {
+		group.Go(func() {
+			if h, err := audit.LoadHasher(name); err == nil {
+				hashes[i] = h.Key("k")
+			}
+		})
+	}
+	group.Wait()
+	for _, hash := range hashes {
+		require.Equal(t, hashes[0], hash, "the same key for all")
+		require.Len(t, hash, 64)
+	}
+	about, err := os.Stat(name)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), about.Mode())
+	files, err := os.ReadDir(filepath.Dir(name))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	require.NoError(t, os.WriteFile(name, []byte("abc"), 0o600))
+	_, err = audit.LoadHasher(name)
+	require.ErrorContains(t, err, "is no key")
+	_, err = audit.LoadHasher(filepath.Join(name, "x"))
+	require.Error(t, err)
 }
 
 func TestFilter(t *testing.T) {

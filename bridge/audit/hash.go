@@ -6,7 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"hash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 )
 
 // Hasher gives hashes of what must be told apart but not be known. A plain hash would not do: whoever reads it can try
@@ -59,4 +65,43 @@ func write(mac hash.Hash, part []byte) {
 	binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 	mac.Write(length[:])
 	mac.Write(part)
+}
+
+// LoadHasher makes a hasher of the key in a file, which is made if there is none, readable by its owner only, so that the
+// hashes of several runs and processes can be compared. Keep the file apart from the records: it is a secret.
+func LoadHasher(name string) (*Hasher, error) {
+	for {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			key, err := hex.DecodeString(strings.TrimSpace(string(text)))
+			if err != nil || len(key) != HashKeySize {
+				return nil, fmt.Errorf("audit: %s is no key of %d bytes in hexadecimal", name, HashKeySize)
+			}
+			return NewHasher(key), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("audit: key: %w", err)
+		}
+		if err := makeKey(name); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("audit: key: %w", err)
+		}
+	}
+}
+
+// makeKey makes a key file that is there as a whole or not at all, unless another is ahead.
+func makeKey(name string) error {
+	key := make([]byte, HashKeySize)
+	_, _ = rand.Read(key)                                                        // It never fails.
+	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".tmp-*") // of mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(hex.EncodeToString(key) + "\n")
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Link(file.Name(), name)
+	}
+	return errors.Join(err, os.Remove(file.Name()))
 }

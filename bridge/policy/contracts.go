@@ -21,6 +21,7 @@ type Contracts struct {
 	operations map[string]*acc.Operation
 	files      map[string]string // where an operation stands
 	skipped    map[string]string // why an operation cannot be used
+	documents  []acc.NamedDocument
 }
 
 // ErrNoContract says that an operation is not declared, or that its contract cannot be used.
@@ -39,6 +40,7 @@ func ReadContracts(files ...File) (*Contracts, error) {
 			errs = append(errs, fmt.Errorf("policy: %s: %w", file.Name, diagnostics))
 			continue
 		}
+		c.documents = append(c.documents, acc.NamedDocument{Name: file.Name, Document: document})
 		for _, reference := range document.Skipped {
 			c.skipped[nameOf(reference)] = file.Name + ": " + reasons(diagnostics)
 		}

@@ -22,6 +22,7 @@ type Operation struct {
 	policy   *Policy
 	budget   *budget
 	sources  map[string]string
+	redact   []string // dotted paths of members that are not written down
 }
 
 // Declared gives the method and the path of the operation's declaration; false for an undeclared one.
@@ -30,6 +31,15 @@ func (o *Operation) Declared() (acc.Reference, bool) {
 		return acc.Reference{}, false
 	}
 	return o.declared.Reference, true
+}
+
+// DeclaredIdempotent tells whether the contract promises that the same call again has no further effect, whether or not
+// the operator relies on it.
+func (o *Operation) DeclaredIdempotent() bool {
+	if o.declared == nil {
+		return o.Contract.Idempotent.Value
+	}
+	return o.declared.Contract().Idempotent.Value
 }
 
 // Inputs lists the names of what the operation may be given, as far as that is declared.

@@ -92,6 +92,9 @@ type Options struct {
 	Local map[string]Local
 	// Default holds for operations that Local does not name.
 	Default Local
+	// Runtime is a runtime.yaml, called RuntimeName in errors, in place of Local, Default and Breaker.
+	Runtime     *acc.Runtime
+	RuntimeName string
 	// Buckets count the calls of limits; by default in this process alone.
 	Buckets Buckets
 	// Breaker says when a target is left alone.
@@ -120,6 +123,10 @@ func New(contracts *Contracts, options Options) (*Policy, error) {
 	if options.Buckets == nil {
 		options.Buckets = NewLocalBuckets(0)
 	}
+	governed, err := options.govern(contracts)
+	if err != nil {
+		return nil, err
+	}
 	p := &Policy{
 		contracts: contracts, options: options, breakers: newBreakers(options.Breaker), operations: make(map[string]*Operation),
 	}
@@ -130,6 +137,10 @@ func New(contracts *Contracts, options Options) (*Policy, error) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(contracts.operations)) {
+		if g := governed[contracts.operations[name]]; g != nil {
+			p.operations[name] = p.governed(name, g)
+			continue
+		}
 		operation, err := p.operation(name, contracts.operations[name])
 		if err != nil {
 			errs = append(errs, fmt.Errorf("policy: operation %s: %w", name, err))
@@ -174,10 +185,16 @@ func (p *Policy) Undeclared(name string, idempotent bool) (*Operation, error) {
 		Idempotent: acc.Setting[bool]{Value: idempotent, Origin: acc.Default},
 		Timeout:    acc.Setting[time.Duration]{Origin: acc.Default}, Retry: unset,
 	}
-	o, err := p.merged(name, contract, p.options.Default)
+	local, redact := p.options.Default, []string(nil)
+	if p.options.Runtime != nil {
+		wanted, calls := p.options.Runtime.Default(contract)
+		local, redact = localOf(wanted, calls), calls.Redact
+	}
+	o, err := p.merged(name, contract, local)
 	if err != nil {
 		return nil, fmt.Errorf("policy: %s: %w", name, err)
 	}
+	o.redact = redact
 	p.operations[key] = o
 	return o, nil
 }

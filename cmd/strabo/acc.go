@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -26,36 +28,71 @@ type contracts struct {
 	name     string
 	text     []byte
 	document *acc.Document
-	// found is what there is to say of the file, and ofPolicy of the runtime, when it governs this document.
-	found, ofPolicy acc.Diagnostics
+	found    acc.Diagnostics // about the file
 	// governed are the operations under the runtime; nil without one, and if it does not fit.
 	governed []*acc.Governed
 }
 
-// readContracts reads the files in the order given and hands each to a function. One that cannot be read does not keep
-// the others from it. What a file refers to is read from its folder.
-func (f *policyFlags) readContracts(s *streams, files []string, fail func(error), each func(runtimeText []byte, c *contracts) error) error {
+// governing is what was read of a runtime.
+type governing struct {
+	text  []byte
+	found acc.Diagnostics
+}
+
+// readContracts reads the files, and then hands each to a function in the order given. One that cannot be read does not
+// keep the others from it. What a file refers to is read from its folder.
+func (f *policyFlags) readContracts(s *streams, files []string, fail func(error), each func(*contracts, *governing) error) (*governing, error) {
+	g := &governing{}
 	var runtime *acc.Runtime
-	var runtimeText []byte
-	var ofRuntime acc.Diagnostics
 	if f.Policy != "" {
 		var err error
-		if _, runtimeText, err = readProtocol(s, f.Policy); err != nil {
+		if f.Policy, g.text, err = readProtocol(s, f.Policy); err != nil {
 			fail(err)
-			return err
+			return nil, err
 		}
-		runtime, ofRuntime = acc.ParseRuntime(runtimeText)
+		runtime, g.found = acc.ParseRuntime(g.text)
 	}
-	return eachFile(s, files, fail, func(name string, text []byte) (fine bool, err error) {
-		c := &contracts{name: name, text: text, ofPolicy: ofRuntime}
+	var all []*contracts
+	result := eachFile(s, files, fail, func(name string, text []byte) (fine bool, err error) {
+		c := &contracts{name: name, text: text}
 		if c.document, c.found, err = parseContracts(name, text); err != nil {
 			return false, err
 		}
-		if runtime != nil {
-			c.governed, c.ofPolicy = runtime.Govern(c.document, name)
-		}
-		return !c.found.HasErrors() && !c.ofPolicy.HasErrors(), each(runtimeText, c)
+		all = append(all, c)
+		return !c.found.HasErrors(), nil
 	})
+	if result != nil && !errors.Is(result, errNo) && !errors.Is(result, errSaid) {
+		return nil, result
+	}
+	if runtime != nil {
+		g.govern(runtime, all)
+	}
+	for _, c := range all {
+		if err := each(c, g); err != nil {
+			return nil, fmt.Errorf("%w: %w", errPrint, err)
+		}
+	}
+	if result == nil && g.found.HasErrors() {
+		result = errNo
+	}
+	return g, result
+}
+
+// govern looks at all documents under a runtime.
+func (g *governing) govern(runtime *acc.Runtime, all []*contracts) {
+	var documents []acc.NamedDocument
+	for _, c := range all {
+		documents = append(documents, acc.NamedDocument{Name: c.name, Document: c.document})
+	}
+	governed, found := runtime.Govern(documents...)
+	g.found = found
+	if governed == nil {
+		return
+	}
+	for _, c := range all { // They are in the order of the documents.
+		count := len(c.document.Operations)
+		c.governed, governed = governed[:count], governed[count:]
+	}
 }
 
 // parseContracts reads a document, which may refer to others in its folder unless it is standard input.

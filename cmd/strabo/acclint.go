@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/strabo-engine/strabo/bridge/acc"
@@ -42,7 +43,7 @@ type accLintAnswer struct {
 	Operations  int             `json:"operations"`
 	Skipped     []acc.Reference `json:"skipped"`
 	Diagnostics acc.Diagnostics `json:"diagnostics"`
-	// Policy is what there is to say of the runtime under which the document was looked at, in that file.
+	// Policy is what there is to say of the runtime under which all documents were looked at, in its file.
 	Policy *accPolicyAnswer `json:"policy,omitempty"`
 }
 
@@ -51,11 +52,11 @@ type accPolicyAnswer struct {
 	Diagnostics acc.Diagnostics `json:"diagnostics"`
 }
 
-func (f *policyFlags) answer(c *contracts) *accPolicyAnswer {
+func (f *policyFlags) answer(g *governing) *accPolicyAnswer {
 	if f.Policy == "" {
 		return nil
 	}
-	return &accPolicyAnswer{File: f.Policy, Diagnostics: notNil(c.ofPolicy)}
+	return &accPolicyAnswer{File: f.Policy, Diagnostics: notNil(g.found)}
 }
 
 // Run reviews the files in the order given.
@@ -64,7 +65,7 @@ func (c *accLintCommand) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	result := c.readContracts(s, c.Files, log.Fail, func(runtimeText []byte, read *contracts) error {
+	g, result := c.readContracts(s, c.Files, log.Fail, func(read *contracts, g *governing) error {
 		all := append(slices.Clip(read.found), acc.Lint(read.document)...)
 		slices.SortStableFunc(all, func(a, b acc.Diagnostic) int { return a.Start.Offset - b.Start.Offset })
 		if c.Policy != "" {
@@ -74,20 +75,23 @@ func (c *accLintCommand) Run(s *streams) error {
 		switch {
 		case log != nil:
 			log.AddDiagnostics(read.name, all)
-			log.AddDiagnostics(c.Policy, read.ofPolicy)
 			return nil
 		case c.isJSON():
 			return printLine(s, accLintAnswer{
 				File: read.name, Operations: len(read.document.Operations), Skipped: notNil(read.document.Skipped),
-				Diagnostics: notNil(all), Policy: c.answer(read),
+				Diagnostics: notNil(all), Policy: c.answer(g),
 			})
 		}
-		if err := langshaw.WriteText(s.out, read.name, read.text, all); err != nil {
-			return err
-		}
-		return langshaw.WriteText(s.out, c.Policy, runtimeText, read.ofPolicy)
+		return langshaw.WriteText(s.out, read.name, read.text, all)
 	})
-	if err := writeLog(s, log); err != nil {
+	switch {
+	case g == nil:
+	case log != nil:
+		log.AddDiagnostics(c.Policy, g.found)
+	case !c.isJSON():
+		err = langshaw.WriteText(s.out, c.Policy, g.text, g.found)
+	}
+	if err := errors.Join(err, writeLog(s, log)); err != nil {
 		return err
 	}
 	return result

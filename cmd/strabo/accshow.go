@@ -56,12 +56,12 @@ type accShowOperation struct {
 
 // Run shows the files in the order given.
 func (c *accShowCommand) Run(s *streams) error {
-	return c.readContracts(s, c.Files, func(error) {}, func(runtimeText []byte, read *contracts) error {
+	g, result := c.readContracts(s, c.Files, func(error) {}, func(read *contracts, g *governing) error {
 		operations := c.operations(read)
 		if c.JSON {
 			return printLine(s, accShowAnswer{
 				File: read.name, Operations: notNil(operations), Skipped: notNil(read.document.Skipped), Diagnostics: notNil(read.found),
-				Policy: c.answer(read),
+				Policy: c.answer(g),
 			})
 		}
 		out := bufio.NewWriter(s.out)
@@ -76,11 +76,14 @@ func (c *accShowCommand) Run(s *streams) error {
 		if err := out.Flush(); err != nil {
 			return err
 		}
-		if err := langshaw.WriteText(s.err, read.name, read.text, read.found); err != nil {
+		return langshaw.WriteText(s.err, read.name, read.text, read.found)
+	})
+	if g != nil && !c.JSON {
+		if err := langshaw.WriteText(s.err, c.Policy, g.text, g.found); err != nil {
 			return err
 		}
-		return langshaw.WriteText(s.err, c.Policy, runtimeText, read.ofPolicy)
-	})
+	}
+	return result
 }
 
 // operations are those to be shown: as they are declared, or governed by a runtime.

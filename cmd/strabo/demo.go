@@ -159,7 +159,7 @@ func (c *demoCommand) act(
 	}
 	at, err := counter.Open(business, counter.Options{
 		Engine: open, Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Audit: told, Logger: logger,
-		Subject: "shopper", Grant: policy.StandingGrant{By: "shopper", Reason: "a demonstration"},
+		Subject: "shopper", Approvals: policy.StandingGrant{By: "shopper", Reason: "a demonstration"},
 	})
 	if err != nil {
 		return nil, err

@@ -66,6 +66,8 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	switch {
+	case c.Retention <= 0 || c.Lease <= 0 || c.Cache < 1 || c.MaxAttempt < 1 || c.Replicas < 1 || c.WindowSize < 0:
+		return errors.New("--refusal-retention, --lease, --cache, --max-attempt and --replicas must be positive, and --window-size not negative")
 	case c.NATS != "" && c.Listen != "":
 		return errors.New("--listen is for the NATS inside, and with --nats there is none")
 	case c.Listen != "" && !staysHere(c.Listen) && !c.given() && !c.Insecure:

@@ -45,7 +45,7 @@ func serve(t *testing.T, shop *demoshop.Shop, options demoshop.ServeOptions) *uc
 func open(t *testing.T, business *ucp.Business, options counter.Options) *counter.Counter {
 	t.Helper()
 	options.Logger, options.Currency = quiet(), demoshop.Currency
-	options.Subject, options.Grant = "ada", policy.StandingGrant{By: "ada"}
+	options.Subject, options.Approvals = "ada", policy.StandingGrant{By: "ada"}
 	at, err := counter.Open(business, options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, at.Close()) })

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/schematest"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
@@ -350,18 +351,7 @@ func TestParseAgent(t *testing.T) {
 	}
 }
 
-func corpus(t testing.TB) string {
-	t.Helper()
-	folder := os.Getenv("STRABO_CORPUS")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	folder = filepath.Join(folder, "ucp")
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("skipped: there is no corpus; set STRABO_CORPUS to its folder")
-	}
-	return folder
-}
+func corpus(t testing.TB) string { t.Helper(); return schematest.Corpus(t, 3) }
 
 func TestRecordedProfiles(t *testing.T) {
 	for _, name := range []string{"python.json", "node.json"} {

@@ -2,6 +2,7 @@ package shop_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/guard"
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/schematest"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
@@ -53,7 +55,9 @@ func newAgency(t *testing.T) *agency {
 	mux.HandleFunc("/nothing", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"ucp":{"version":"2026-04-08","capabilities":{}}}`)
 	})
-	mux.HandleFunc("/old", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"ucp":{"version":"2020-01-01"}}`) })
+	mux.HandleFunc("/old", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"ucp":{"version":"2020-01-01"}}`)
+	})
 	mux.HandleFunc("/garbage", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `hello`) })
 	a := &agency{httptest.NewServer(mux), signer}
 	t.Cleanup(a.Close)
@@ -135,10 +139,10 @@ func purchase(
 		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party, Subject: "ada"}, nil
 		},
-		Approvals: policy.StandingGrant{By: "ada"},
-		OnUnknown: func(u bridge.Unsettled) { t.Errorf("unknown: %+v", u) },
+		Approvals:  policy.StandingGrant{By: "ada"},
+		OnUnknown:  func(u bridge.Unsettled) { t.Errorf("unknown: %+v", u) },
 		OnDiverged: func(d bridge.Divergence) { t.Errorf("diverged: %+v", d) },
-		Patience:  bridge.Patience{First: time.Millisecond, Longest: 10 * time.Millisecond},
+		Patience:   bridge.Patience{First: time.Millisecond, Longest: 10 * time.Millisecond},
 	})
 	require.NoError(t, err)
 	platform, err := adapter.New(rules, "Platform", exec)
@@ -163,12 +167,12 @@ func purchase(
 	}
 	cid := fmt.Sprintf("%s-%s-%t-%s", release, transport, signer != nil, token)
 	err = platform.Attempt(ctx, "Create", adapter.Values{
-		"cid": cid, "line_items": []any{map[string]any{"item": map[string]any{"id": "storm"}, "quantity": 1}}, "buyer": nil,
+		"cid": cid, "line_items": []any{map[string]any{"item": map[string]any{"id": "oil-lamp"}, "quantity": 1}}, "buyer": nil,
 		"fulfillment": map[string]any{"destination": map[string]any{"address_country": "GR"}},
 	}).Err(ctx)
 	require.NoError(t, err)
 	created := next()
-	require.Equal(t, "Created", created.Action(), "%v", created)
+	require.Equal(t, "Created", created.Action, "%v", created)
 	values := adapter.Values{"cid": cid, "payment": map[string]any{
 		"handler_id": "mock_payment_handler", "type": "card", "brand": "Visa", "last_digits": "1234", "token": token,
 	}}
@@ -179,7 +183,7 @@ func purchase(
 	}
 	require.NoError(t, platform.Attempt(ctx, "Complete", values).Err(ctx))
 	answered := next()
-	if answered.Action() == "Completed" {
+	if answered.Action == "Completed" {
 		value, _ := answered.Value("order")
 		return value.String(), ""
 	}
@@ -192,7 +196,7 @@ func TestNegotiationOnTheWire(t *testing.T) {
 	b, agents := newTown(t).open(t), newAgency(t)
 	server := allReleases(t, b, nil)
 	const april = "/ucp/2026-04-08/checkout-sessions"
-	body := `{"line_items":[{"item":{"id":"storm"},"quantity":1}],"discounts":{"codes":["TENTH"]}}`
+	body := `{"line_items":[{"item":{"id":"oil-lamp"},"quantity":1}],"discounts":{"codes":["KEEPER10"]}}`
 	for _, test := range []struct {
 		name, path, profile, body string
 		status                    int
@@ -236,7 +240,7 @@ func TestSignedRequestsOnTheWire(t *testing.T) {
 	require.NoError(t, err)
 	server := allReleases(t, b, func(o *ucp.ReleasesOptions) { o.Signed = true })
 	const path = "/ucp/2026-04-08/checkout-sessions"
-	body := `{"line_items":[{"item":{"id":"storm"},"quantity":1}]}`
+	body := `{"line_items":[{"item":{"id":"oil-lamp"},"quantity":1}]}`
 	for _, test := range []struct {
 		name   string
 		signer *signature.Signer
@@ -313,5 +317,84 @@ func TestProfilesOfEveryRelease(t *testing.T) {
 		require.Equal(t, server.URL+"/ucp/"+release+"/mcp", leaf.Endpoint("dev.ucp.shopping", negotiation.MCP))
 		require.Equal(t, release, leaf.Capabilities["dev.ucp.shopping.checkout"][0].Version)
 		require.NotEmpty(t, leaf.HandlerIDs)
+	}
+}
+
+// Whatever the shop answers in a release is what that release's schemas ask for.
+func TestAnswersFitTheSchemasOfTheirRelease(t *testing.T) {
+	corpus := schematest.Corpus(t, 3)
+	b, agents := newTown(t).open(t), newAgency(t)
+	server := allReleases(t, b, nil)
+	for _, release := range wire.Releases() {
+		t.Run(string(release), func(t *testing.T) {
+			valid := schematest.Load(t, corpus, string(release), schematest.Response)
+			extension := "#/$defs/checkout"
+			if release == wire.April2026 {
+				extension = "#/$defs/dev.ucp.shopping.checkout"
+			}
+			at := server.URL
+			if release != wire.January11 {
+				at += "/ucp/" + string(release)
+			}
+			ask := func(x wire.Exchange, status int, model string) wire.Object {
+				t.Helper()
+				var body []byte
+				if model != "" {
+					said, err := wire.Decode([]byte(model))
+					require.NoError(t, err)
+					said, err = release.EncodeRequest(x, said)
+					require.NoError(t, err)
+					body, err = wire.Encode(said)
+					require.NoError(t, err)
+				}
+				method, path := x.Operation.REST(x.Checkout)
+				r, err := http.NewRequestWithContext(t.Context(), method, at+path, strings.NewReader(string(body)))
+				require.NoError(t, err)
+				for name, value := range map[string]string{
+					"Content-Type": "application/json", "Idempotency-Key": rand.Text(), "Request-Id": rand.Text(),
+					"Request-Signature": "none", "UCP-Agent": `profile="` + agents.URL + "/" + string(release) + `"`,
+				} {
+					r.Header.Set(name, value)
+				}
+				response, err := server.Client().Do(r)
+				require.NoError(t, err)
+				text, err := io.ReadAll(response.Body)
+				require.NoError(t, err)
+				require.NoError(t, response.Body.Close())
+				require.Equal(t, status, response.StatusCode, string(text))
+				if x.Operation == wire.GetOrder {
+					valid.Check(t, "schemas/shopping/order.json", text)
+				} else {
+					for _, schema := range []string{"checkout.json", "discount.json" + extension, "fulfillment.json" + extension, "buyer_consent.json" + extension} {
+						valid.Check(t, "schemas/shopping/"+schema, text)
+					}
+				}
+				said, err := wire.Decode(text)
+				require.NoError(t, err)
+				_, got, err := release.DecodeResponse(x, response.StatusCode, said)
+				require.NoError(t, err)
+				totals, _ := got["totals"].([]any)
+				require.NoError(t, wire.CheckTotals(totals))
+				return got
+			}
+			x := wire.Exchange{Operation: wire.CreateCheckout, Currency: "EUR"}
+			const goods = `"line_items":[{"item":{"id":"oil-lamp"},"quantity":2}],"buyer":{"email":"ada@example.com","consent":{"marketing":true}}`
+			x.Checkout = ask(x, 201, "{"+goods+"}")["id"].(string)
+			x.Operation = wire.UpdateCheckout
+			ask(x, 200, "{"+goods+`,"discounts":{"codes":["KEEPER10","NONE"]},"fulfillment":{"methods":[{"type":"shipping",
+			  "destinations":[{"id":"d","address_country":"GR"}],"selected_destination_id":"d","groups":[{"id":"g","selected_option_id":"post"}]}]}}`)
+			x.Operation = wire.GetCheckout
+			got := ask(x, 200, "")
+			require.Equal(t, "ready_for_complete", got["status"], "%v", got)
+			x.Operation = wire.CompleteCheckout
+			done := ask(x, 200, `{"payment":{"instruments":[{"id":"i","handler_id":"mock_payment_handler","type":"card","selected":true,
+			  "display":{"brand":"Visa","last_digits":"1234"},"credential":{"type":"token","token":"success_token"}}]}}`)
+			x.Operation, x.Checkout = wire.GetOrder, done["order"].(wire.Object)["id"].(string)
+			ask(x, 200, "")
+			x = wire.Exchange{Operation: wire.CreateCheckout, Currency: "EUR"}
+			x.Checkout = ask(x, 201, "{"+goods+"}")["id"].(string)
+			x.Operation = wire.CancelCheckout
+			require.Equal(t, "canceled", ask(x, 200, "")["status"])
+		})
 	}
 }

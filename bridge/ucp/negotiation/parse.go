@@ -53,7 +53,8 @@ func Parse(text []byte) (*Profile, error) {
 	}
 	reading.named(handlers, func(name string, entry wire.Object) {
 		var h Handler
-		if reading.into(entry, &h.Entity) && h.ID != "" {
+		// Its version is the handler's affair; what is paid with is named by the id.
+		if remake(entry, &h.Entity) && h.ID != "" {
 			if h.Schema == "" {
 				h.Schema, _ = entry["config_schema"].(string)
 			}

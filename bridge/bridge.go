@@ -70,7 +70,8 @@ type Patience struct {
 	Until time.Time
 	// Sends is how often the same request is tried at most, where the policy permits more than once; by default 3.
 	Sends int
-	// Asks is how many inconclusive status queries go before the request is sent again; by default 3.
+	// Asks is how many inconclusive status queries go before a request that may be sent again is; by default 3. What may
+	// not is asked about until the deadline.
 	Asks int
 }
 

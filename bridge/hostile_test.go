@@ -300,3 +300,22 @@ func TestWhatHasLeft(t *testing.T) {
 	require.Error(t, err)
 	require.False(t, errors.As(err, new(*bridge.NotSentError)), "somebody may still be writing")
 }
+
+// What must not be sent again is asked about as long as there is time, not only a few times.
+func TestWhatMustNotBeSentAgainIsAskedAbout(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	s.hotel.on(reserve, reply(201, `{"number":"n1","price":1,"beds":["left"]}`))
+	s.hotel.on("PUT /reservations/n1", drop)
+	s.hotel.on(state, slices.Concat(slices.Repeat([]http.HandlerFunc{reply(500, "")}, 3*hasty.Asks), []http.HandlerFunc{reply(200, `{"bed":"left"}`)})...)
+	s.ask()
+	s.expect("Booked")
+	puts := 0
+	for _, line := range s.hotel.lines() {
+		if line == "PUT /reservations/n1" {
+			puts++
+		}
+	}
+	assert.Equal(t, 1, puts)
+	assert.Empty(t, s.unknown)
+}

@@ -83,8 +83,14 @@ func (c *courier) expect(ctx context.Context, checkout string, profile any) erro
 	if !errors.Is(err, keyvalue.ErrConflict) {
 		return err
 	}
-	// A payment before this one was declined, or another one is under way: the note begins anew.
+	// Another payment is under way, whose note is this one's too; or one before was declined: then the note begins anew.
 	entry, err := c.store().Get(ctx, n.name)
+	if err == nil {
+		var other notice
+		if other, err = readNotice(entry); err == nil && other.Next.After(n.Since) {
+			return nil
+		}
+	}
 	if err != nil && !errors.Is(err, keyvalue.ErrNone) {
 		return err
 	}
@@ -113,29 +119,52 @@ func readNotice(entry keyvalue.Entry) (notice, error) {
 	return n, nil
 }
 
-// placed keeps the order of a checkout that was completed, and has the platform told of it.
+// placed keeps the order of a checkout that was completed, and has the platform told of it, unless that was done.
 func (c *courier) placed(ctx context.Context, checkout string, standing *model.Standing) error {
+	profile := profileOf(standing)
 	entry, err := c.store().Get(ctx, placedName(checkout))
-	if errors.Is(err, keyvalue.ErrNone) {
-		return nil // It has been told.
+	n := notice{Event: orderPlaced, Checkout: checkout, Since: time.Now(), Next: time.Now().Add(claimed), name: placedName(checkout)}
+	switch {
+	case err == nil:
+		if n, err = readNotice(entry); err != nil {
+			return err
+		}
+	case !errors.Is(err, keyvalue.ErrNone):
+		return err
 	}
+	if n.Profile != "" {
+		profile = n.Profile
+	}
+	n.Profile = profile
+	kept, fresh, err := c.in.placed(ctx, standing.Completed, profile)
 	if err != nil {
 		return err
 	}
-	n, err := readNotice(entry)
-	if err != nil {
-		return err
+	n.Order = kept.Order.ID
+	switch {
+	case kept.Told:
+		if n.revision > 0 {
+			return c.cross(ctx, n)
+		}
+		return nil
+	case n.revision == 0 && !fresh: // It is being told, or was given up.
+		return nil
+	case n.revision == 0:
+		if err := c.note(ctx, &n); err != nil {
+			return err
+		}
 	}
-	if n.Profile == "" {
-		n.Profile = profileOf(standing)
-	}
-	order, err := c.in.placed(ctx, standing.Completed, n.Profile)
-	if err != nil {
-		return err
-	}
-	n.Order = order.ID
 	c.enqueue(n)
 	return nil
+}
+
+// cross crosses a notice out. That another process has changed it meanwhile is none of this one's business.
+func (c *courier) cross(ctx context.Context, n notice) error {
+	err := c.store().Delete(ctx, n.name, n.revision)
+	if errors.Is(err, keyvalue.ErrConflict) {
+		return nil
+	}
+	return err
 }
 
 // profileOf gives the profile of the platform that created a checkout.
@@ -243,7 +272,7 @@ func (c *courier) resolve(ctx context.Context, n notice) error {
 	case standing.Completed != nil:
 		return c.placed(ctx, n.Checkout, &standing)
 	case time.Since(n.Since) > abandoned || standing.Ended():
-		return c.store().Delete(ctx, n.name, n.revision)
+		return c.cross(ctx, n)
 	}
 	return nil
 }
@@ -254,12 +283,17 @@ func (c *courier) tell(ctx context.Context, n notice) {
 	log := c.in.log.With(slog.String("event", n.Event), slog.String("order", n.Order), slog.Int("attempts", n.Attempts+1))
 	switch {
 	case err == nil:
-		err = c.store().Delete(ctx, n.name, n.revision)
+		if n.Event == orderPlaced {
+			err = c.in.told(ctx, n.Order)
+		}
+		if err == nil {
+			err = c.cross(ctx, n)
+		}
 	case ctx.Err() != nil:
 		return
 	case time.Since(n.Since) > tellUntil || errors.Is(err, errNobody):
 		log.WarnContext(ctx, "ucp: the platform cannot be told of its order", "error", err)
-		err = c.store().Delete(ctx, n.name, n.revision)
+		err = c.cross(ctx, n)
 	default:
 		log.InfoContext(ctx, "ucp: the platform was not told of its order yet", "error", err)
 		n.Next = time.Now().Add(min(tellAgain<<min(n.Attempts, 16), tellAgainLongest))

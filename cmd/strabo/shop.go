@@ -92,6 +92,11 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
 	nats, err := c.open(natsSettings{sync: c.Durability == "fsync"}, log)
 	if err != nil {
 		return err
@@ -123,11 +128,6 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	defer attendance.Close()
-	listener, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return err
-	}
-	defer listener.Close()
 	address := "http://" + listener.Addr().String()
 	public := c.PublicURL
 	if public == "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 // courier tells platforms of their orders. What it has to tell is noted down in the store before it can happen, and
@@ -62,7 +63,7 @@ const (
 func newCourier(in *Inbound) *courier {
 	c := &courier{in: in, queue: make(chan notice, waitingNotices)}
 	if in.options.Client != nil {
-		c.client = newWebhooks(in.options.Client)
+		c.client = newWebhooks(in.options)
 	}
 	return c
 }
@@ -317,13 +318,42 @@ func (c *courier) deliver(ctx context.Context, n *notice) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(struct {
-		Event    string    `json:"event_type"`
-		Checkout string    `json:"checkout_id"`
-		Order    orderView `json:"order"`
-	}{n.Event, n.Checkout, viewOrder(kept.Order)})
+	body, err := webhookBody(target.release, n, viewOrder(kept.Order))
 	if err != nil {
 		return fmt.Errorf("ucp: inbound: a notice: %w", err)
 	}
-	return c.client.post(ctx, target, n.name, body)
+	return c.client.post(ctx, target, body, n.name, n.Since)
+}
+
+// webhookBody is what a platform is told of an order in its release: since 2026-04-08 the order, in 2026-01-23 the order
+// with the event's id and time, and in 2026-01-11 what the public servers send, which name the event and wrap the order.
+func webhookBody(release wire.Release, n *notice, view orderView) ([]byte, error) {
+	if release == wire.January11 {
+		return json.Marshal(struct {
+			Event    string    `json:"event_type"`
+			Checkout string    `json:"checkout_id"`
+			Order    orderView `json:"order"`
+		}{n.Event, n.Checkout, view})
+	}
+	text, err := json.Marshal(view)
+	if err != nil {
+		return nil, err
+	}
+	said, err := wire.Decode(text)
+	if err != nil {
+		return nil, err
+	}
+	order, err := wire.January11.DecodeOrder(wire.Exchange{}, said)
+	if err != nil {
+		return nil, err
+	}
+	capability := wire.Object{"version": string(release)}
+	order["ucp"] = wire.Object{"capabilities": wire.Object{orderCapability: []any{capability}}}
+	if said, err = release.EncodeOrder(order); err != nil {
+		return nil, err
+	}
+	if release == wire.January23 {
+		said["event_id"], said["created_time"] = n.name, n.Since.UTC().Format(time.RFC3339)
+	}
+	return wire.Encode(said)
 }

@@ -36,6 +36,7 @@ type orderView struct {
 	ID           string                 `json:"id"`
 	CheckoutID   string                 `json:"checkout_id"`
 	PermalinkURL string                 `json:"permalink_url"`
+	Currency     string                 `json:"currency,omitempty"` // Later releases demand it.
 	LineItems    []model.OrderLine      `json:"line_items"`
 	Fulfillment  model.OrderFulfillment `json:"fulfillment"`
 	Adjustments  []model.Adjustment     `json:"adjustments,omitempty"`
@@ -44,7 +45,8 @@ type orderView struct {
 
 func viewOrder(o model.Order) orderView {
 	return orderView{
-		UCP: spoken(orderCapability), ID: o.ID, CheckoutID: o.CheckoutID, PermalinkURL: o.PermalinkURL, LineItems: o.LineItems,
+		UCP: spoken(orderCapability), ID: o.ID, CheckoutID: o.CheckoutID, PermalinkURL: o.PermalinkURL, Currency: o.Currency,
+		LineItems:   o.LineItems,
 		Fulfillment: o.Fulfillment, Adjustments: o.Adjustments, Totals: lowered(slices.Clone(o.Totals)),
 	}
 }

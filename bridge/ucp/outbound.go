@@ -15,6 +15,10 @@ import (
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/policy"
+	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
+	"github.com/strabo-engine/strabo/bridge/ucp/signature"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
 )
@@ -57,6 +61,11 @@ type OutboundOptions struct {
 	Logger *slog.Logger
 	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks.
 	Profile string
+	// Profiles are the URLs for single releases, where there are several; Profile is for the others.
+	Profiles map[wire.Release]string
+	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
+	// that check signatures will refuse them.
+	Signer *signature.Signer
 	// Currency is the one to buy in, an ISO 4217 code; a checkout in another is refused. If it is empty, shops are
 	// asked for USD, and what they sell in is taken.
 	Currency string
@@ -86,7 +95,8 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if rules == nil || business == nil {
 		return nil, errors.New("ucp: outbound: rules and a business are needed")
 	}
-	profile := cmp.Or(options.Profile, DefaultProfile)
+	release := cmp.Or(business.Release, wire.January11)
+	profile := cmp.Or(options.Profiles[release], options.Profile, DefaultProfile)
 	if address, err := url.Parse(profile); err != nil || !address.IsAbs() || strings.ContainsAny(profile, "\"\r\n") {
 		return nil, fmt.Errorf("ucp: outbound: %q is no URL of a profile", profile)
 	}
@@ -115,6 +125,13 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 		}
 		caller = bridge.NewHTTPCaller(client, options.Timeout, options.MaxResponse)
 	}
+	if options.Signer != nil {
+		caller = &signingCaller{release, options.Signer, caller}
+	}
+	if business.Transport == negotiation.MCP {
+		caller = mcp.NewCaller(business.Endpoint, caller)
+	}
+	caller = &releaseCaller{release, caller}
 	governing := options.Policy
 	if governing == nil {
 		contracts, err := Contracts()

@@ -51,11 +51,11 @@ func TestBuy(t *testing.T) {
 		},
 		"declined": {
 			append([]string{"--item", "oil-lamp", "--pay", "mock_payment_handler:fail_token"}, pharos...), exitNo,
-			"The shop declined: Payment Failed: Insufficient Funds (Mock) (INSUFFICIENT_FUNDS)\n", "", 0,
+			"The shop declined: Payment Failed: Insufficient Funds (Mock) (insufficient_funds)\n", "", 0,
 		},
 		"refused": {
 			append([]string{"--item", "glass-spare"}, pharos...), exitNo,
-			"The shop refused: Insufficient stock for item glass-spare: 0 left (OUT_OF_STOCK)\n", "", 0,
+			"The shop refused: Insufficient stock for item glass-spare: 0 left (out_of_stock)\n", "", 0,
 		},
 		"no such option": {
 			append([]string{"--item", "oil-lamp", "--option", "drone"}, pharos...), exitNo,

@@ -18,6 +18,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/enactment"
@@ -26,6 +27,9 @@ import (
 
 // Options configures a [Counter].
 type Options struct {
+	// Profile and Signer are those of [ucp.OutboundOptions].
+	Profile string
+	Signer  *signature.Signer
 	// Decide is asked about each bill; see [shopper.New].
 	Decide func(shopper.Bill) shopper.Decision
 	// Currency is the one to buy in.
@@ -106,6 +110,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
+		Profile: options.Profile, Signer: options.Signer,
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: bridge.Patience{Deadline: options.Patience},
 		Audit:    c.sink(options.Audit),

@@ -153,7 +153,7 @@ func (h *releaseHandler) asked(
 		if err != nil {
 			return nil, err
 		}
-		prune(model, agreement)
+		prune(model, agreement.Has)
 		lowered, err := wire.January11.EncodeRequest(x, model)
 		if err != nil {
 			return nil, err
@@ -196,13 +196,13 @@ var extensionMembers = map[string]string{
 }
 
 // prune takes out of a message what belongs to extensions that are not active.
-func prune(message wire.Object, agreement *negotiation.Agreement) {
+func prune(message wire.Object, active func(capability string) bool) {
 	for capability, member := range extensionMembers {
-		if !agreement.Has(capability) {
+		if !active(capability) {
 			delete(message, member)
 		}
 	}
-	if buyer, ok := message["buyer"].(wire.Object); ok && !agreement.Has(consentCapability) {
+	if buyer, ok := message["buyer"].(wire.Object); ok && !active(consentCapability) {
 		delete(buyer, "consent")
 	}
 }
@@ -226,7 +226,7 @@ func (h *releaseHandler) translate(
 	}
 	if ucp, ok := model["ucp"].(wire.Object); ok {
 		ucp["capabilities"] = agreement.Response(rootOf(x.Operation))
-		prune(model, agreement)
+		prune(model, agreement.Has)
 	}
 	if model["code"] != nil && status < http.StatusBadRequest {
 		status = http.StatusInternalServerError

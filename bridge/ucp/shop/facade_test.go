@@ -364,4 +364,3 @@ func TestSignedBehindAProxy(t *testing.T) {
 	}
 	require.Equal(t, 401, ask("https://shop.example/lamps"+aprilPath+"/orders").status, "signed for another resource")
 }
-

@@ -188,15 +188,16 @@ func (k *KeptStock) Take(ctx context.Context, name string, pieces map[string]int
 		if fresh == "" {
 			fresh = uuid.NewString()
 		}
+		got := "" // It is asked again where what was known was behind.
 		err := k.change(ctx, product, func(e *stockEntry) (bool, error) {
 			if had, ok := e.Holds[name]; ok {
-				token = had.Token
+				got = had.Token
 				return false, nil
 			}
 			if e.Left < pieces[product] {
 				return false, &Shortage{Product: product, Left: e.Left}
 			}
-			token = fresh
+			got = fresh
 			e.Left -= pieces[product]
 			e.Holds[name] = hold{pieces[product], fresh}
 			return true, nil
@@ -204,6 +205,7 @@ func (k *KeptStock) Take(ctx context.Context, name string, pieces map[string]int
 		if err != nil {
 			return "", errors.Join(err, k.GiveBack(ctx, name, token, taken))
 		}
+		token = got
 		taken = append(taken, product)
 	}
 	return token, nil

@@ -1,6 +1,7 @@
 package protocols_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"testing"
@@ -458,4 +459,45 @@ func TestAPaymentThatCrossesTheEndIsAnswered(t *testing.T) {
 		require.ErrorIs(t, c.try("Completed", 1), enactment.Excluded)
 		require.NoError(t, c.try("Declined", 1))
 	}
+}
+
+// FuzzTotals: whatever stands in totals, the guard neither panics nor lets through what does not add up.
+func FuzzTotals(f *testing.F) {
+	for _, text := range []string{
+		`[{"type":"subtotal","amount":100},{"type":"discount","amount":-10},{"type":"total","amount":90}]`,
+		`[{"type":"subtotal","amount":1e2},{"type":"total","amount":100.0}]`,
+		`[{"type":"subtotal","amount":9007199254740992},{"type":"x","amount":-9007199254740992,"display_text":"x"},{"type":"total","amount":0}]`,
+		`[{"type":"subtotal","amount":3,"lines":[{"amount":1},{"amount":2}]},{"type":"total","amount":3,"lines":null}]`,
+		`{"type":"total"}`, `[[]]`, `null`, `[null,{"amount":null}]`, `[{"type":{},"amount":"1"}]`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		totals, err := enactment.ParseValue(text)
+		if err != nil {
+			t.Skip("an executor does not let it through")
+		}
+		c := newCheckout(t).must("Create", 0)
+		if c.judge(c.attempt("Offered", 1, map[string]any{"totals": totals}))[0] != nil {
+			return
+		}
+		var entries []map[string]any
+		require.NoError(t, totals.Decode(&entries))
+		of, count, rest := make(map[any]int64), make(map[any]int), int64(0)
+		for _, entry := range entries {
+			number, ok := entry["amount"].(json.Number)
+			require.True(t, ok, "%s", text)
+			amount, err := number.Int64()
+			require.NoError(t, err, "%s", text)
+			of[entry["type"]] += amount
+			count[entry["type"]]++
+			if entry["type"] != "total" {
+				rest += amount
+			}
+		}
+		require.Equal(t, 1, count["subtotal"], "%s", text)
+		require.Equal(t, 1, count["total"], "%s", text)
+		require.LessOrEqual(t, of["discount"]+of["items_discount"], int64(0), "%s", text)
+		require.Equal(t, of["total"], rest, "%s", text)
+	})
 }

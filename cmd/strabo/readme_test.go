@@ -119,9 +119,12 @@ func TestPurchaseOnEveryExecutor(t *testing.T) {
 	}
 }
 
-func readme(t *testing.T) string {
+func readme(t *testing.T) string { return document(t, "README.md") }
+
+// document reads a document by its path from the root of the repository.
+func document(t *testing.T, path ...string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	text, err := os.ReadFile(filepath.Join(append([]string{"..", ".."}, path...)...))
 	require.NoError(t, err)
 	return string(text)
 }
@@ -171,10 +174,14 @@ func words(line string) []string {
 	return all
 }
 
-// Every command of the README is run, and prints what stands below it, if anything does. The commands of strabo run in
-// this process; go test is what runs this, so it is enough that the CI script runs the very same line.
-func TestCommandsOfTheReadme(t *testing.T) {
-	blocks := fenced(readme(t), "console")
+func TestCommandsOfTheReadme(t *testing.T) { runCommands(t, readme(t)) }
+
+// runCommands runs every command of a document and checks that it prints what stands below it, if anything does. The
+// commands of strabo run in this process; go test is what runs this, so it is enough that the CI script runs the very
+// same line.
+func runCommands(t *testing.T, text string) {
+	t.Helper()
+	blocks := fenced(text, "console")
 	t.Chdir(filepath.Join("..", ".."))
 	ci, err := os.ReadFile(filepath.Join(".ci", "run"))
 	require.NoError(t, err)
@@ -251,9 +258,13 @@ func TestProtocolsOfTheDocuments(t *testing.T) {
 }
 
 // Whatever the README points to is there.
-func TestLinksOfTheReadme(t *testing.T) {
-	for _, found := range regexp.MustCompile(`\]\(([^)#:]+)\)`).FindAllStringSubmatch(readme(t), -1) {
-		_, err := os.Stat(filepath.Join("..", "..", found[1]))
+func TestLinksOfTheReadme(t *testing.T) { requireLinks(t, readme(t), "") }
+
+// requireLinks checks that what a document in a folder points to is there.
+func requireLinks(t *testing.T, text, folder string) {
+	t.Helper()
+	for _, found := range regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(text, -1) {
+		_, err := os.Stat(filepath.Join("..", "..", folder, found[1]))
 		require.NoError(t, err)
 	}
 }

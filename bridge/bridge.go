@@ -72,6 +72,10 @@ type Patience struct {
 	Sends int
 	// Asks is how many inconclusive status queries go before the request is sent again; by default 3.
 	Asks int
+	// LongestLook bounds the pause between two looks at what the remote party, or somebody there, is at work on, which
+	// grows as that between follow-ups does; by default 30 s. Wait is how long is looked where the mapping knows no
+	// time; by default 6 h. Neither Deadline nor Sends holds then, but Until does.
+	LongestLook, Wait time.Duration
 }
 
 func (p Patience) orDefault() Patience {
@@ -90,7 +94,13 @@ func (p Patience) orDefault() Patience {
 	if p.Asks <= 0 {
 		p.Asks = 3
 	}
-	p.Longest = max(p.Longest, p.First)
+	if p.LongestLook <= 0 {
+		p.LongestLook = 30 * time.Second
+	}
+	if p.Wait <= 0 {
+		p.Wait = 6 * time.Hour
+	}
+	p.Longest, p.LongestLook = max(p.Longest, p.First), max(p.LongestLook, p.First)
 	return p
 }
 
@@ -109,6 +119,7 @@ type Bridge struct {
 	target   string
 	governed map[*call]*governed
 	started  time.Time
+	watch    *watch
 
 	mu sync.Mutex
 	// given are the instances that this process has given up on, so that an offer does not start them at once again.
@@ -131,6 +142,7 @@ func New(rules *enactment.Rules, executor adapter.Executor, mapping *Mapping, op
 	b := &Bridge{
 		mapping: mapping, rules: rules, options: options,
 		base: strings.TrimRight(options.BaseURL, "/"), settings: make(map[string]any), given: make(map[string]bool),
+		watch: newWatch(),
 	}
 	for _, name := range mapping.settings {
 		value, ok := options.Settings[name]
@@ -256,7 +268,18 @@ func (b *Bridge) Adapter() *adapter.Adapter { return b.adapter }
 
 // Run plays the role until the context ends; see [adapter.Adapter.Run]. It may be called once. A call that is under way
 // when the context ends is broken off, and its fate is found out at the next start with the same journal.
-func (b *Bridge) Run(ctx context.Context) error { return b.adapter.Run(ctx) }
+func (b *Bridge) Run(ctx context.Context) error {
+	watching, stop := context.WithCancel(ctx)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		b.watch.run(watching, b.lookAgain)
+	}()
+	err := b.adapter.Run(ctx)
+	stop()
+	<-over
+	return err
+}
 
 // Settle takes up again what is unknown in an enactment, as an operator may ask. It blocks until that is settled or
 // stays unknown, of which OnUnknown is told as before. The error is [ErrNotHeld] if the bridge knows of nothing that it
@@ -299,8 +322,20 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 		return err
 	}
 	defer unlock()
+	unmade, err := b.settleInTurn(ctx, e, again)
+	if err != nil {
+		return err
+	}
+	// What waits for the remote party holds up nothing, and is looked at when nothing of ours is under way.
+	if err := b.lookAt(ctx, e, again); err != nil {
+		return err
+	}
+	return unmade
+}
+
+// settleInTurn answers what does not wait for the remote party. Unmade says which requests could not be made.
+func (b *Bridge) settleInTurn(ctx context.Context, e adapter.Enactment, again bool) (unmade, err error) {
 	var waitsFor *run
-	var unmade error
 	for instance := range e.Instances() {
 		plan, mapped := b.mapping.actions[instance.Action]
 		if !mapped || instance.Role == b.mapping.role {
@@ -308,9 +343,9 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 		}
 		r, err := b.resume(ctx, plan, e, instance)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if r.finished {
+		if r.done() || r.waiting != nil && len(r.pending) == 0 {
 			continue
 		}
 		if waitsFor != nil {
@@ -332,19 +367,21 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 		case err == nil:
 			b.takeUp(r)
 		case ctx.Err() != nil:
-			return fmt.Errorf("bridge: %s: %w", instance.Action, context.Cause(ctx))
+			return nil, fmt.Errorf("bridge: %s: %w", instance.Action, context.Cause(ctx))
+		case errors.Is(err, errWaiting):
+			b.takeUp(r)
 		case errors.As(err, new(*NotSentError)):
 			unmade = errors.Join(unmade, err) // Nothing has happened that others would have to wait for.
 		default:
 			b.giveUp(r)
 			var unclear *unclearError
 			if !errors.As(err, &unclear) {
-				return err
+				return nil, err
 			}
 			waitsFor = r
 		}
 	}
-	return unmade
+	return unmade, nil
 }
 
 func (b *Bridge) gaveUp(r *run) bool {

@@ -14,8 +14,9 @@ import (
 // Adapter plays one role for one party: it keeps what the identity knows of its enactments, calls the agent's handlers
 // and submits its attempts. Its methods are safe for concurrent use.
 //
-// What is known of an enactment stays in memory for as long as the adapter holds it, complete or not: until it is
-// revoked, or Run returns.
+// What is known of an enactment stays in memory for as long as the adapter holds it: until it is revoked, Run returns, or
+// the enactment is complete, nothing in it is enabled for the role, and no handler runs nor attempt of one is on its way.
+// If more happens in it after that, its history is fetched again first.
 type Adapter struct {
 	rules    *enactment.Rules
 	identity enactment.Identity

@@ -11,7 +11,8 @@ import (
 )
 
 // Enactment is an enactment as the role sees it. It stays current while the adapter holds the enactment, also after
-// the handler that it was given to has returned, and is safe for concurrent use.
+// the handler that it was given to has returned, and is safe for concurrent use. The adapter lets go of an enactment that
+// is complete and in which nothing is left for the role to do; if more happens in it, handlers get a new Enactment.
 type Enactment struct{ ledger *ledger }
 
 // Key says which enactment it is.
@@ -94,16 +95,24 @@ func (l *ledger) apply(f enactment.Finalisation) {
 	l.state.Apply(f)
 }
 
+// exhausted tells whether there is nothing that the role may do.
+func (l *ledger) exhausted(role string) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for range l.state.Enabled(role) {
+		return false
+	}
+	return true
+}
+
 // enabled collects what the role may do of what is wanted. It collects, since the state may not change while it is
 // read, and whoever is told may well make it change.
 func (l *ledger) enabled(role string, wanted func(action string) bool) []enactment.Feasible {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	var feasible []enactment.Feasible
-	for f := range l.state.Enabled(role) {
-		if wanted(f.Action) {
-			feasible = append(feasible, f)
-		}
+	for f := range l.state.EnabledOf(role, wanted) {
+		feasible = append(feasible, f)
 	}
 	return feasible
 }

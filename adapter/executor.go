@@ -19,7 +19,7 @@ type Executor interface {
 	Join(ctx context.Context, identity enactment.Identity) (Feed, error)
 }
 
-// Feed delivers what one identity sees. Receive is called from one goroutine at a time; Store and Close from any.
+// Feed delivers what one identity sees. Receive is called from one goroutine at a time; its other methods from any.
 type Feed interface {
 	// Receive blocks until something is to be delivered or the context ends. Deliveries of one enactment come in the
 	// order of its log; when an enactment becomes this feed's, its whole history comes first. After Close it returns
@@ -30,6 +30,11 @@ type Feed interface {
 	// delivered again if the process dies, and nothing before it is handled twice. It returns [ErrRevoked] if the
 	// enactment is not this feed's any more.
 	Store(ctx context.Context, key enactment.Key, sequence uint64) error
+
+	// Release gives up what the feed has delivered of an enactment up to the sequence; the enactment stays the feed's. If
+	// more of it is to be delivered later, its whole history comes first again. It is false, and nothing is given up, if
+	// more was delivered or is about to be, or the enactment is not this feed's. It does not block.
+	Release(key enactment.Key, sequence uint64) bool
 
 	// Close gives the feed's enactments to others of its identity. Call it when no handler runs any more.
 	Close() error
@@ -42,6 +47,8 @@ type Delivery struct {
 	// Finalisation holds the instances that the identity sees, projected; there may be none where it only learns that
 	// the enactment is complete. Its sequence is the log's, so there are gaps.
 	Finalisation enactment.Finalisation
+	// Begins tells that the history of the enactment, as the identity sees it, begins with this delivery.
+	Begins bool
 	// Handled tells that the stored position lies at or beyond it: it is history, to be folded but not handled.
 	Handled bool
 	// More tells that another delivery of this enactment follows at once, since the log was already longer when this one

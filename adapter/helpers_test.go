@@ -222,6 +222,9 @@ func (s *script) Store(ctx context.Context, key enactment.Key, sequence uint64) 
 	return nil
 }
 
+// Release keeps everything.
+func (s *script) Release(enactment.Key, uint64) bool { return false }
+
 func (s *script) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -171,6 +171,7 @@ func (r *run) work(v *view) {
 	}()
 	for v != nil {
 		r.step(v)
+		r.settle(v)
 		r.mu.Lock()
 		v = r.turn(v)
 		r.mu.Unlock()
@@ -184,7 +185,7 @@ func (r *run) turn(v *view) *view {
 	switch {
 	case v.due():
 		r.ready = append(r.ready, v)
-	case v.ledger == nil:
+	case v.ledger == nil, v.idle() && r.feed.Release(v.key, v.ledger.state.Sequence()):
 		delete(r.views, v.key)
 		v.scheduled = false
 	default:

@@ -55,5 +55,8 @@ func (s *scope) leave() {
 	if s.inside == 0 {
 		s.stop(context.Canceled)
 		s.view.scopes = slices.DeleteFunc(s.view.scopes, func(other *scope) bool { return other == s })
+		if s.view.settled && len(s.view.scopes) == 0 {
+			s.run.schedule(s.view) // so that a worker lets go of it
+		}
 	}
 }

@@ -27,6 +27,8 @@ type view struct {
 	scopes    []*scope            // of handlers that run, or whose attempts do
 	// ledger is nil before the first delivery and once the enactment is revoked. The worker alone sets it.
 	ledger *ledger
+	// settled tells that the enactment is complete and nothing is enabled in it. The worker alone sets it.
+	settled bool
 
 	// What follows is the worker's.
 
@@ -43,6 +45,24 @@ func (v *view) due() bool {
 func (v *view) offersDue() bool {
 	return (v.stale || len(v.offers.pending) > 0) && !v.behind &&
 		v.ledger != nil && v.ledger.state.Sequence() >= v.awaited
+}
+
+// idle tells whether the view is of use to nobody: the enactment is settled, and there is nothing to do and nothing under
+// way. The caller holds the mutex and is the worker.
+func (v *view) idle() bool {
+	return v.settled && !v.due() && len(v.scopes) == 0 && !v.behind && v.ledger != nil && v.ledger.state.Sequence() >= v.awaited
+}
+
+// settle finds out whether an enactment in which nothing is left to be done is settled.
+func (r *run) settle(v *view) {
+	r.mu.Lock()
+	look := !v.settled && v.ledger != nil && !v.due() && !v.behind && v.ledger.state.Complete()
+	r.mu.Unlock()
+	if look && v.ledger.exhausted(r.adapter.identity.Role) {
+		r.mu.Lock()
+		v.settled = true
+		r.mu.Unlock()
+	}
 }
 
 // step does the next thing in an enactment: one delivery, or if there is none, one offer.
@@ -62,6 +82,7 @@ func (r *run) step(v *view) {
 		return
 	}
 	d := take(&v.queue)
+	v.settled = false
 	if d.Revoked {
 		v.ledger, v.offers, v.stale, v.behind, v.awaited = nil, offers{}, false, false, 0
 	} else if v.ledger == nil {

@@ -26,9 +26,9 @@ func (g *governed) keyless(c *call) bool {
 	return g.Contract.Readonly.Value || !g.declared && c.reads()
 }
 
-// mayRepeat tells whether the request may ever be sent again.
-func (g *governed) mayRepeat() bool {
-	return g.Contract.Idempotent.Value && g.Contract.Retry.Value && (g.Contract.Readonly.Value || g.keyed)
+// repeatable tells whether it could make sense to send the request again, if the operator permits that.
+func (g *governed) repeatable() bool {
+	return g.DeclaredIdempotent() && (g.Contract.Readonly.Value || g.keyed)
 }
 
 // govern finds what holds for each request of the mapping. The error is [Faults], at their places in the mapping.
@@ -55,9 +55,9 @@ func (b *Bridge) governStep(r *reader, action string, s *step) {
 		return
 	}
 	switch {
-	case s.retry && !g.Contract.Idempotent.Value:
+	case s.retry && !g.DeclaredIdempotent():
 		r.faultAt(s.request.where, "retry: same-key of step %s: %s is not declared idempotent", s.name, g.Name)
-	case s.status == nil && !g.mayRepeat() && s.repeats():
+	case s.status == nil && !g.repeatable() && s.repeats():
 		r.faultAt(s.where, "step %s asks or sends again, and %s must not be sent again", s.name, g.Name)
 	case g.Contract.Idempotent.Value && !g.Contract.Readonly.Value && !s.retry:
 		b.log.Warn("declared idempotent, and the mapping does not say how a repetition is recognised: never sent again",

@@ -43,11 +43,16 @@ type Open struct {
 // It gives the same on the whole state and on a state folded from what the role sees. Combinations multiply, so stop
 // when enough. The state must not change while the iterator runs.
 func (s *State) Enabled(role string) iter.Seq[Feasible] {
+	return s.EnabledOf(role, func(string) bool { return true })
+}
+
+// EnabledOf is Enabled for those actions alone that are wanted, so that nothing is worked out for the others.
+func (s *State) EnabledOf(role string, wanted func(action string) bool) iter.Seq[Feasible] {
 	return func(yield func(Feasible) bool) {
 		var known *seenKeys
 		begun := s.seesAny(role)
 		for _, rule := range s.rules.byRole[role] {
-			if len(rule.keys) == 0 {
+			if len(rule.keys) == 0 || !wanted(rule.name) {
 				continue
 			}
 			if known == nil && len(rule.residual) > 0 {
@@ -190,15 +195,13 @@ func (o *option) value(at int) *Value {
 		return nil
 	case p.attribute.single:
 		return s.bound[p.attribute.slot]
-	case s.scoped == nil:
-		return nil
 	}
 	var buffer [96]byte
 	tuple, ok := o.tuple(buffer[:0], p.scope)
 	if !ok {
 		return nil
 	}
-	return s.scoped[p.attribute.slot][string(tuple)]
+	return s.boundBy(p.attribute, s.rules.hashed(tuple), tuple)
 }
 
 // exists tells whether there is an instance that the lookup leads to. An open key has a value that no instance has.
@@ -208,12 +211,13 @@ func (o *option) exists(l lookup) bool {
 		return false
 	case len(l.positions) == 0:
 		return o.state.first[l.index.slot] != 0
-	case o.state.entered == nil:
-		return false
 	}
 	var buffer [96]byte
 	tuple, ok := o.tuple(buffer[:0], l.positions)
-	return ok && o.state.entered[l.index.slot][string(tuple)] != 0
+	if ok {
+		_, ok = o.state.entry(l.index, o.state.rules.hashed(tuple), tuple)
+	}
+	return ok
 }
 
 // tuple writes the keys at the positions as appendTuple does; false when one is open.

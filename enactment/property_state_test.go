@@ -73,7 +73,9 @@ func TestNothingIsBoundTwiceInItsScope(t *testing.T) {
 func TestFoldingTheLogGivesTheSameState(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := explore(t, nil)
-		for name, refolded := range map[string]*enactment.State{"as judged": s.refold(), "from values": s.refoldFromValues(t)} {
+		for name, refolded := range map[string]*enactment.State{
+			"as judged": s.refold(), "from values": s.refoldFromValues(t), "from a snapshot": s.restored(t),
+		} {
 			require.Equal(t, s.state.Sequence(), refolded.Sequence(), name)
 			require.Equal(t, s.state.Complete(), refolded.Complete(), name)
 			require.Equal(t, s.state.Empty(), refolded.Empty(), name)
@@ -120,6 +122,29 @@ func (s *story) refoldFromValues(t fataler) *enactment.State {
 		state.Apply(stored)
 	}
 	return state
+}
+
+// restored makes a snapshot somewhere in the log, restores it and folds what follows.
+func (s *story) restored(t *rapid.T) *enactment.State {
+	state := s.rules.NewState(s.state.Key())
+	at := rapid.IntRange(0, len(s.log)).Draw(t, "snapshot after")
+	var taken enactment.Snapshot
+	for n, f := range s.log {
+		if n == at {
+			taken = state.Snapshot()
+		}
+		state.Apply(f)
+	}
+	if at == len(s.log) {
+		taken = state.Snapshot()
+	}
+	open, secret := taken.Append(nil, nil)
+	restored, err := s.rules.Restore(state.Key(), string(open), string(secret))
+	require.NoError(t, err)
+	for _, f := range s.log[at:] {
+		restored.Apply(f)
+	}
+	return restored
 }
 
 func TestCompletedIsSaidExactlyOnceAndWhenTheOracleSays(t *testing.T) {

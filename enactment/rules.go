@@ -2,6 +2,7 @@ package enactment
 
 import (
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"slices"
 	"strings"
@@ -23,10 +24,13 @@ type Rules struct {
 	// attributes that are no action names, in the order of the protocol; attributeRule.slot is the place.
 	attributes []*attributeRule
 	indexes    []*indexRule
-	goal       goal
-	secrets    map[string]bool
-	samples    map[string][]Value
-	parties    map[string][]string
+	// flat tells that no action has a key outside the root key, so that there is nothing to find by such keys.
+	flat    bool
+	seed    maphash.Seed // of the indexes in states
+	goal    goal
+	secrets map[string]bool
+	samples map[string][]Value
+	parties map[string][]string
 }
 
 // actionRule is an action compiled.
@@ -37,6 +41,7 @@ type actionRule struct {
 	role       string
 	parameters []parameter
 	position   map[string]int // of each parameter
+	bySlot     []int          // position of each attribute of the rules, -1 where the action does not carry it
 	keys       []int          // positions of the keys
 	// happened finds the instance that has taken the action's one place in its name's scope.
 	happened lookup
@@ -145,6 +150,8 @@ func Compile(p *langshaw.Protocol, options ...Option) (*Rules, error) {
 		secrets:  make(map[string]bool),
 		samples:  c.samples,
 		parties:  make(map[string][]string),
+		flat:     true,
+		seed:     maphash.MakeSeed(),
 	}
 	for i, role := range r.roles {
 		r.roleRank[role] = i
@@ -162,6 +169,14 @@ func Compile(p *langshaw.Protocol, options ...Option) (*Rules, error) {
 			rule.position[name] = len(rule.parameters)
 			rule.parameters = append(rule.parameters, parameter{name: name, attribute: slots[name]})
 		}
+		rule.bySlot = make([]int, len(r.attributes))
+		for slot, a := range r.attributes {
+			rule.bySlot[slot] = -1
+			if at, ok := rule.position[a.name]; ok {
+				rule.bySlot[slot] = at
+			}
+		}
+		r.flat = r.flat && len(rule.residual) == 0
 		r.actions = append(r.actions, rule)
 		r.byName[rule.name] = rule
 		r.byRole[rule.role] = append(r.byRole[rule.role], rule)
@@ -219,6 +234,11 @@ func (r *Rules) compileAction(rule *actionRule, found map[string]*indexRule) {
 	name, _ := r.protocol.Attribute(rule.name)
 	scope := rule.positionsOf(name.Scope(), r.root)
 	rule.happened = lookup{r.index(rule, scope, found), scope}
+}
+
+// parameterOf is the parameter for an attribute that the action carries.
+func (rule *actionRule) parameterOf(a *attributeRule) *parameter {
+	return &rule.parameters[rule.bySlot[a.slot]]
 }
 
 // positionsOf gives the places of the keys that are not in the root key, in the order given.

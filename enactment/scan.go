@@ -21,6 +21,19 @@ type scanner struct {
 	input   []byte
 	at      int
 	compact []byte
+	found   []member // of the objects that are being consumed, those of an inner one behind those of the outer
+}
+
+func newScanner(input []byte) scanner {
+	return scanner{input: input, compact: make([]byte, 0, len(input))}
+}
+
+// end refuses anything but space after a value.
+func (s *scanner) end() error {
+	if s.space(); s.at < len(s.input) {
+		return s.fault("more text after the value")
+	}
+	return nil
 }
 
 func (s *scanner) fault(format string, arguments ...any) error {
@@ -67,6 +80,12 @@ func (s *scanner) value(depth int, canonical []byte) ([]byte, error) {
 	case c == '[':
 		return s.array(depth, canonical)
 	case c == '"':
+		if end := plainString(s.input[s.at:]); end > 0 { // the canonical form of such a string is its own
+			plain := s.input[s.at : s.at+end]
+			s.at += end
+			s.compact = append(s.compact, plain...)
+			return append(canonical, plain...), nil
+		}
 		text, err := s.text()
 		if err != nil {
 			return nil, err
@@ -111,34 +130,84 @@ func (s *scanner) array(depth int, canonical []byte) ([]byte, error) {
 	}
 }
 
+// member is where one member of an object is: its name, its text among what is copied, and its canonical form.
+type member struct {
+	name                    string
+	text, textEnd           int
+	canonical, canonicalEnd int
+}
+
+// object consumes an object. Its canonical form has the members in the order of their names.
 func (s *scanner) object(depth int, canonical []byte) ([]byte, error) {
-	type member struct {
-		name      string
-		canonical []byte
+	base := len(s.found)
+	canonical, err := s.members(depth, canonical)
+	if err != nil {
+		return nil, err
 	}
-	var members []member
+	members := s.found[base:]
+	s.found = s.found[:base]
+	if len(members) == 0 || slices.IsSortedFunc(members, byName) {
+		return append(canonical, '}'), s.distinct(members)
+	}
+	from := members[0].canonical
+	as := slices.Clone(canonical[from:])
+	canonical = canonical[:from]
+	slices.SortStableFunc(members, byName)
+	for i, m := range members {
+		if i > 0 {
+			canonical = append(canonical, ',')
+		}
+		canonical = append(canonical, as[m.canonical-from:m.canonicalEnd-from]...)
+	}
+	return append(canonical, '}'), s.distinct(members)
+}
+
+func byName(a, b member) int { return strings.Compare(a.name, b.name) }
+
+// distinct refuses members of the same name, which are beside each other.
+func (s *scanner) distinct(sorted []member) error {
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i-1].name == sorted[i].name {
+			return s.fault("the member %q stands twice in one object", sorted[i].name)
+		}
+	}
+	return nil
+}
+
+// members consumes an object and notes its members as they come behind those that were found; the canonical form lacks
+// the brace that ends it.
+func (s *scanner) members(depth int, canonical []byte) ([]byte, error) {
+	first := len(s.found)
+	canonical = append(canonical, '{')
 	s.take()
 	s.space()
-	for open := s.peek() != '}'; open; {
+	open := s.peek() != '}'
+	for open {
 		s.space()
 		if s.peek() != '"' {
 			return nil, s.fault("expected a member's name")
 		}
-		name, err := s.text()
-		if err != nil {
+		if len(s.found) > first {
+			canonical = append(canonical, ',')
+		}
+		m := member{canonical: len(canonical)}
+		var err error
+		if m.name, err = s.text(); err != nil {
 			return nil, err
 		}
+		canonical = append(appendString(canonical, m.name), ':')
 		s.space()
 		if s.peek() != ':' {
 			return nil, s.fault("expected : after the member's name")
 		}
 		s.take()
 		s.space()
-		value, err := s.value(depth+1, nil)
-		if err != nil {
+		m.text = len(s.compact)
+		if canonical, err = s.value(depth+1, canonical); err != nil {
 			return nil, err
 		}
-		members = append(members, member{name, value})
+		m.textEnd, m.canonicalEnd = len(s.compact), len(canonical)
+		s.found = append(s.found, m)
 		s.space()
 		switch s.peek() {
 		case ',':
@@ -150,24 +219,31 @@ func (s *scanner) object(depth int, canonical []byte) ([]byte, error) {
 		}
 	}
 	s.take()
-	slices.SortStableFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	canonical = append(canonical, '{')
-	for i, m := range members {
-		if i > 0 {
-			if members[i-1].name == m.name {
-				return nil, s.fault("the member %q stands twice in one object", m.name)
-			}
-			canonical = append(canonical, ',')
+	return canonical, nil
+}
+
+// plainString gives the length of the string, quotes and all, with which the input begins; 0 if it is not of plain ASCII
+// without escapes.
+func plainString(input []byte) int {
+	for i := 1; i < len(input); i++ {
+		switch c := input[i]; {
+		case c == '"':
+			return i + 1
+		case c < ' ' || c == '\\' || c >= utf8.RuneSelf:
+			return 0
 		}
-		canonical = append(appendString(canonical, m.name), ':')
-		canonical = append(canonical, m.canonical...)
 	}
-	return append(canonical, '}'), nil
+	return 0
 }
 
 // text consumes a string and gives it decoded.
 func (s *scanner) text() (string, error) {
 	start := s.at
+	if end := plainString(s.input[start:]); end > 0 {
+		s.at += end
+		s.compact = append(s.compact, s.input[start:s.at]...)
+		return string(s.input[start+1 : s.at-1]), nil
+	}
 	s.at++
 	var decoded []byte
 	plain := s.at // where the stretch without escapes that is not yet in decoded begins

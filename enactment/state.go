@@ -2,7 +2,10 @@ package enactment
 
 import (
 	"fmt"
+	"hash/maphash"
 	"iter"
+
+	"github.com/strabo-engine/strabo/internal/index"
 )
 
 // State is what has happened in one enactment, or what one role sees of it: the fold of its finalisations. Reading it
@@ -16,13 +19,14 @@ type State struct {
 	instances []Instance
 	// first has, for each index without residual keys, the number of the first instance plus one.
 	first []int32
-	// entered has the same for the other indexes, by the values of their keys.
-	entered []map[string]int32
+	// entered has the numbers for the other indexes, by the values of their keys.
+	entered []index.Index
 	// bound has the value of each attribute that is bound once an enactment, and within the values of instances, so that
 	// it costs a pointer.
 	bound []*Value
-	// scoped has the others, by the values of their scope keys; a key is bound to itself.
-	scoped []map[string]*Value
+	// scoped has the numbers of the instances that bind the others, by the values of their scope keys; a key is bound to
+	// itself.
+	scoped []index.Index
 }
 
 // seat says which party plays a role.
@@ -45,6 +49,12 @@ func (s *State) Complete() bool { return s.complete }
 
 // Empty tells whether nothing has happened.
 func (s *State) Empty() bool { return len(s.instances) == 0 }
+
+// Len is how many instances have happened.
+func (s *State) Len() int { return len(s.instances) }
+
+// Instance gives one of them, by its place in the order from 0. It panics if there are not so many.
+func (s *State) Instance(place int) Instance { return s.instances[place] }
 
 // Instances lists what has happened, in order.
 func (s *State) Instances() iter.Seq[Instance] {
@@ -108,68 +118,116 @@ func (s *State) Apply(f Finalisation) {
 }
 
 func (s *State) add(i Instance) {
-	if s.first == nil {
-		s.first = make([]int32, len(s.rules.indexes))
-		s.bound = make([]*Value, len(s.rules.attributes))
-	}
 	for role, party := range i.Parties {
 		s.sit(role, party)
 	}
 	s.sit(i.Role, i.Party)
 	s.instances = append(s.instances, i)
-	number := int32(len(s.instances))
+	s.enter(len(s.instances) - 1)
+}
+
+// prepare makes the indexes, with room for instances of which there are so many of each action.
+func (s *State) prepare(count []int) {
+	s.first = make([]int32, len(s.rules.indexes))
+	s.bound = make([]*Value, len(s.rules.attributes))
+	if s.rules.flat {
+		return
+	}
+	s.entered = make([]index.Index, len(s.rules.indexes))
+	s.scoped = make([]index.Index, len(s.rules.attributes))
+	room := make([]int, len(s.rules.attributes))
+	for at, n := range count {
+		rule := s.rules.actions[at]
+		for _, index := range rule.indexes {
+			if len(index.positions) > 0 && n > 0 {
+				s.entered[index.slot].Reserve(n)
+			}
+		}
+		for at := range rule.parameters {
+			if a := rule.parameters[at].attribute; a != nil && !a.single {
+				room[a.slot] = max(room[a.slot], n)
+			}
+		}
+	}
+	for slot, n := range room {
+		if n > 0 {
+			s.scoped[slot].Reserve(n)
+		}
+	}
+}
+
+// enter puts an instance into the indexes.
+func (s *State) enter(number int) {
+	if s.first == nil {
+		s.prepare(nil)
+	}
+	i := &s.instances[number]
+	var buffer [96]byte
 	for _, index := range i.rule.indexes {
 		if len(index.positions) == 0 {
 			if s.first[index.slot] == 0 {
-				s.first[index.slot] = number
+				s.first[index.slot] = int32(number) + 1
 			}
 			continue
 		}
-		if s.entered == nil {
-			s.entered = make([]map[string]int32, len(s.rules.indexes))
-		}
-		if s.entered[index.slot] == nil {
-			s.entered[index.slot] = make(map[string]int32)
-		}
-		var buffer [96]byte
 		if tuple, ok := appendTuple(buffer[:0], i.values, index.positions); ok {
-			if _, taken := s.entered[index.slot][string(tuple)]; !taken {
-				s.entered[index.slot][string(tuple)] = number
+			hash := s.rules.hashed(tuple)
+			if _, taken := s.entry(index, hash, tuple); !taken {
+				s.entered[index.slot].Add(hash, number)
 			}
 		}
 	}
 	for at := range i.rule.parameters {
-		if p := &i.rule.parameters[at]; p.attribute != nil && !i.values[at].IsZero() {
-			s.bind(p, i.values, &i.values[at])
+		p := &i.rule.parameters[at]
+		if p.attribute == nil || i.values[at].IsZero() {
+			continue
+		}
+		if p.attribute.single {
+			if s.bound[p.attribute.slot] == nil {
+				s.bound[p.attribute.slot] = &i.values[at]
+			}
+			continue
+		}
+		if tuple, ok := appendTuple(buffer[:0], i.values, p.scope); ok {
+			hash := s.rules.hashed(tuple)
+			if s.boundBy(p.attribute, hash, tuple) == nil {
+				s.scoped[p.attribute.slot].Add(hash, number)
+			}
 		}
 	}
+}
+
+func (r *Rules) hashed(tuple []byte) uint64 { return maphash.Bytes(r.seed, tuple) }
+
+// entry finds the first instance in an index under the values of its keys.
+func (s *State) entry(index *indexRule, hash uint64, tuple []byte) (number int, ok bool) {
+	return s.entered[index.slot].Find(hash, func(number int) bool {
+		return s.carries(number, index.positions, tuple)
+	})
+}
+
+// boundBy finds the value of an attribute under the values of its scope keys, nil if it is not bound there.
+func (s *State) boundBy(a *attributeRule, hash uint64, tuple []byte) *Value {
+	number, ok := s.scoped[a.slot].Find(hash, func(number int) bool {
+		return s.carries(number, s.instances[number].rule.parameterOf(a).scope, tuple)
+	})
+	if !ok {
+		return nil
+	}
+	i := &s.instances[number]
+	return &i.values[i.rule.bySlot[a.slot]]
+}
+
+// carries tells whether an instance has the values at the positions.
+func (s *State) carries(number int, positions []int, tuple []byte) bool {
+	var buffer [96]byte
+	its, ok := appendTuple(buffer[:0], s.instances[number].values, positions)
+	return ok && string(its) == string(tuple)
 }
 
 func (s *State) sit(role, party string) {
 	if _, taken := s.Party(role); !taken {
 		s.seats = append(s.seats, seat{role, party})
-	}
-}
-
-func (s *State) bind(p *parameter, values []Value, value *Value) {
-	slot := p.attribute.slot
-	if p.attribute.single {
-		if s.bound[slot] == nil {
-			s.bound[slot] = value
-		}
-		return
-	}
-	if s.scoped == nil {
-		s.scoped = make([]map[string]*Value, len(s.rules.attributes))
-	}
-	if s.scoped[slot] == nil {
-		s.scoped[slot] = make(map[string]*Value)
-	}
-	var buffer [96]byte
-	if tuple, ok := appendTuple(buffer[:0], values, p.scope); ok {
-		if _, taken := s.scoped[slot][string(tuple)]; !taken {
-			s.scoped[slot][string(tuple)] = value
-		}
 	}
 }
 
@@ -182,15 +240,12 @@ func (s *State) known(p *parameter, values []Value) *Value {
 	if p.attribute.single {
 		return s.bound[p.attribute.slot]
 	}
-	if s.scoped == nil || s.scoped[p.attribute.slot] == nil {
-		return nil
-	}
 	var buffer [96]byte
 	tuple, ok := appendTuple(buffer[:0], values, p.scope)
 	if !ok {
 		return nil
 	}
-	return s.scoped[p.attribute.slot][string(tuple)]
+	return s.boundBy(p.attribute, s.rules.hashed(tuple), tuple)
 }
 
 // find gives an instance that the lookup leads to from the values, nil where there is none.
@@ -198,19 +253,19 @@ func (s *State) find(l lookup, values []Value) *Instance {
 	if s.first == nil {
 		return nil
 	}
-	number := int32(0)
 	if len(l.positions) == 0 {
-		number = s.first[l.index.slot]
-	} else if s.entered != nil && s.entered[l.index.slot] != nil {
-		var buffer [96]byte
-		if tuple, ok := appendTuple(buffer[:0], values, l.positions); ok {
-			number = s.entered[l.index.slot][string(tuple)]
+		if number := s.first[l.index.slot]; number > 0 {
+			return &s.instances[number-1]
 		}
-	}
-	if number == 0 {
 		return nil
 	}
-	return &s.instances[number-1]
+	var buffer [96]byte
+	if tuple, ok := appendTuple(buffer[:0], values, l.positions); ok {
+		if number, ok := s.entry(l.index, s.rules.hashed(tuple), tuple); ok {
+			return &s.instances[number]
+		}
+	}
+	return nil
 }
 
 // appendTuple writes the values at the positions so that different ones read differently: a comma cannot end a

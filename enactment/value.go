@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -25,23 +29,27 @@ func ParseValue(text []byte) (Value, error) {
 		same := string(text)
 		return Value{text: same, canonical: same}, nil
 	}
-	s := scanner{input: text}
+	s := newScanner(text)
 	s.space()
-	canonical, err := s.value(0, nil)
+	canonical, err := s.value(0, make([]byte, 0, len(text)))
 	if err == nil {
-		s.space()
-		if s.at < len(text) {
-			err = s.fault("more text after the value")
-		}
+		err = s.end()
 	}
 	if err != nil {
 		return Value{}, &Rejection{Code: Malformed, Detail: err.Error()}
 	}
-	v := Value{text: string(s.compact), canonical: string(canonical)}
-	if v.text == v.canonical {
+	return newValue(s.compact, canonical), nil
+}
+
+// newValue makes a value of its two forms, which are one where they are equal.
+func newValue(compact, canonical []byte) Value {
+	v := Value{text: string(compact)}
+	if bytes.Equal(compact, canonical) {
 		v.canonical = v.text
+	} else {
+		v.canonical = string(canonical)
 	}
-	return v, nil
+	return v
 }
 
 // canonical tells of the commonest values that they are their own canonical form: strings of printable ASCII without
@@ -164,12 +172,68 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 // Decode stores the value in what into points to, as encoding/json does, but numbers that go into an interface become
 // json.Number and so lose nothing.
 func (v Value) Decode(into any) error {
+	switch into := into.(type) {
+	case *string:
+		if len(v.text) > 1 && v.text[0] == '"' && !strings.ContainsRune(v.text, '\\') {
+			*into = v.text[1 : len(v.text)-1]
+			return nil
+		}
+	case *int64:
+		if n, err := strconv.ParseInt(v.text, 10, 64); err == nil {
+			*into = n
+			return nil
+		}
+	}
+	if plain(reflect.TypeOf(into)) {
+		if err := json.Unmarshal([]byte(v.text), into); err != nil {
+			return fmt.Errorf("enactment: decode value: %w", err)
+		}
+		return nil
+	}
 	decoder := json.NewDecoder(bytes.NewReader([]byte(v.text)))
 	decoder.UseNumber()
 	if err := decoder.Decode(into); err != nil {
 		return fmt.Errorf("enactment: decode value: %w", err)
 	}
 	return nil
+}
+
+// plainTypes remembers what plain has found out, by reflect.Type.
+var plainTypes sync.Map
+
+// plain tells whether nothing of a type is an interface, so that encoding/json loses no digits of a number.
+func plain(t reflect.Type) bool {
+	if t == nil {
+		return false
+	}
+	if known, ok := plainTypes.Load(t); ok {
+		return known.(bool)
+	}
+	found := withoutInterfaces(t, make(map[reflect.Type]bool))
+	plainTypes.Store(t, found)
+	return found
+}
+
+func withoutInterfaces(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return true
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return false
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return withoutInterfaces(t.Elem(), seen)
+	case reflect.Map:
+		return withoutInterfaces(t.Key(), seen) && withoutInterfaces(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if !withoutInterfaces(t.Field(i).Type, seen) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Values are values by attribute name.
@@ -190,22 +254,31 @@ func ValuesOf(m map[string]any) (Values, error) {
 
 // ParseValues reads a JSON object, each member as ParseValue does; its errors are the same.
 func ParseValues(text []byte) (Values, error) {
-	whole, err := ParseValue(text)
-	if err != nil {
-		return nil, err
-	}
-	if whole.text[0] != '{' {
+	s := newScanner(text)
+	s.space()
+	if s.peek() != '{' {
+		if _, err := ParseValue(text); err != nil {
+			return nil, err
+		}
 		return nil, &Rejection{Code: Malformed, Detail: "not a JSON object"}
 	}
-	var members map[string]json.RawMessage
-	if err := whole.Decode(&members); err != nil {
+	canonical, err := s.members(0, make([]byte, 0, len(text)+2))
+	members := s.found
+	if err == nil {
+		err = s.end()
+	}
+	if err == nil {
+		slices.SortStableFunc(members, byName)
+		err = s.distinct(members)
+	}
+	if err != nil {
 		return nil, &Rejection{Code: Malformed, Detail: err.Error()}
 	}
 	values := make(Values, len(members))
-	for name, member := range members {
-		if values[name], err = ParseValue(member); err != nil {
-			return nil, err
-		}
+	for _, m := range members {
+		// Its canonical form has the name in front.
+		prefix := len(appendString(nil, m.name)) + 1
+		values[m.name] = newValue(s.compact[m.text:m.textEnd], canonical[m.canonical+prefix:m.canonicalEnd])
 	}
 	return values, nil
 }

@@ -49,11 +49,9 @@ type attended struct {
 	sequence  uint64
 	completed bool
 	changed   chan struct{}
-	told      []*attendedFeed // that know it from its beginning
+	told      []*attendedFeed // that are told of it
 	// unseen are the identities that may not see it, since another party plays their role.
 	unseen map[enactment.Identity]bool
-	// stale tells that an agent has joined since it is at hand, which does not know it.
-	stale bool
 }
 
 // Attend makes an executor that attends to enactments. There may be one for a server, and the server must finalise
@@ -226,7 +224,7 @@ func (a *Attendance) leave(v *visit, again bool) {
 	if len(at.visits) > 0 {
 		return
 	}
-	if again || at.stale {
+	if again {
 		a.forget(at)
 		return
 	}

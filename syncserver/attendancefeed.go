@@ -3,6 +3,7 @@ package syncserver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -38,14 +39,15 @@ func (a *Attendance) Join(_ context.Context, identity enactment.Identity) (adapt
 	}
 	f := &attendedFeed{attendance: a, identity: identity, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	a.feeds[identity] = f
-	// What is at hand came without the agent: it is looked at anew when it is visited again.
+	// What is at hand came without the agent.
 	for _, at := range a.attended {
-		if at.place == nil {
-			at.stale = true
-			continue
+		state := a.server.rules.NewState(at.key)
+		if at.sequence > 0 {
+			state.Apply(enactment.Finalisation{Sequence: at.sequence, Instances: at.instances, Completed: at.completed})
 		}
-		a.idle.Remove(at.place)
-		a.forget(at)
+		at.look(state, []enactment.Identity{identity})
+		at.told = append(at.told, f)
+		f.deliver(at.history(identity, a.server.rules))
 	}
 	return f, nil
 }
@@ -89,6 +91,9 @@ func (f *attendedFeed) Receive(ctx context.Context) (adapter.Delivery, error) {
 // Store does nothing: no position is kept of what is attended to.
 func (f *attendedFeed) Store(context.Context, enactment.Key, uint64) error { return nil }
 
+// Release keeps everything: what is attended to is forgotten some time after its last visit.
+func (f *attendedFeed) Release(enactment.Key, uint64) bool { return false }
+
 // Close implements [adapter.Feed].
 func (f *attendedFeed) Close() error {
 	f.once.Do(func() {
@@ -96,6 +101,9 @@ func (f *attendedFeed) Close() error {
 		f.attendance.mu.Lock()
 		defer f.attendance.mu.Unlock()
 		delete(f.attendance.feeds, f.identity)
+		for _, at := range f.attendance.attended {
+			at.told = slices.DeleteFunc(at.told, func(other *attendedFeed) bool { return other == f })
+		}
 	})
 	return nil
 }

@@ -39,14 +39,18 @@ type remoteFeed struct {
 	position uint64
 	batch    uint64
 	queue    []adapter.Delivery
-	held     map[enactment.Key]uint64 // what is the feed's, and up to which sequence it was queued
-	ended    error                    // why there will be nothing more
+	// held is what the feed has delivered and was not released of, and up to which sequence it was queued.
+	held map[enactment.Key]uint64
+	// recalled is what was released and of which there is more: its history is to come first.
+	recalled map[enactment.Key]bool
+	ended    error // why there will be nothing more
 }
 
 func newRemoteFeed(c *Client, identity enactment.Identity) *remoteFeed {
 	f := &remoteFeed{
 		client: c, identity: identity, log: c.log.With("identity", identity.String()), name: nuid.Next(),
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), held: make(map[enactment.Key]uint64),
+		recalled: make(map[enactment.Key]bool),
 	}
 	f.ctx, f.cancel = context.WithCancelCause(c.ctx)
 	f.positions.wake = make(chan struct{}, 1)
@@ -156,6 +160,7 @@ func (f *remoteFeed) pullOnce(most int) error {
 		return errors.New("no server serves the feed")
 	}
 	request.Operation, request.Most, request.Wait = wire.Pull, most, patience
+	request.Recall = f.recalls()
 	batch, err := f.client.feeds.pull(f.ctx, f.identity, server, &request)
 	if err != nil {
 		return err
@@ -175,16 +180,48 @@ func (f *remoteFeed) accept(name string, batch *wire.Batch) {
 	for _, d := range batch.Deliveries {
 		had, held := f.held[d.Key]
 		switch {
-		case d.Revoked && !held, !d.Revoked && held && d.Finalisation.Sequence <= had:
+		case d.Revoked && !held:
+			delete(f.recalled, d.Key)
+			continue
+		case !d.Revoked && held && d.Finalisation.Sequence <= had:
 			continue
 		case d.Revoked:
 			delete(f.held, d.Key)
+		case !held && !d.Begins:
+			f.recalled[d.Key] = true
+			continue
 		default:
+			delete(f.recalled, d.Key)
 			f.held[d.Key] = d.Finalisation.Sequence
 		}
 		f.queue = append(f.queue, d)
 	}
 	signal(f.wake)
+}
+
+// recalls lists some of the enactments whose history is to come.
+func (f *remoteFeed) recalls() []enactment.Key {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var keys []enactment.Key
+	for key := range f.recalled {
+		if len(keys) == mostPositions {
+			break
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Release forgets that the feed has delivered an enactment, if there is nothing more of it.
+func (f *remoteFeed) Release(key enactment.Key, sequence uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if had, held := f.held[key]; !held || had != sequence {
+		return false
+	}
+	delete(f.held, key)
+	return true
 }
 
 func signal(c chan struct{}) {
@@ -261,6 +298,7 @@ func (f *remoteFeed) lose() {
 		f.queue = append(f.queue, adapter.Delivery{Key: key, Revoked: true})
 	}
 	clear(f.held)
+	clear(f.recalled)
 	signal(f.wake)
 }
 

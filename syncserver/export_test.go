@@ -12,6 +12,9 @@ func (c ServerConfig) WithClock(now func() time.Time) ServerConfig {
 	return c
 }
 
+// Remembered is of how many enactments the server knows without asking which feed has them.
+func (s *Server) Remembered() int { return s.host.Remembered() }
+
 // LogCount is how many enactments are held in memory, those without a log included.
 func (l *Local) LogCount() int {
 	l.mu.Lock()

@@ -108,7 +108,10 @@ func (g *group) deliver(m *member) (adapter.Delivery, bool) {
 		return adapter.Delivery{}, false
 	}
 	f := entries[m.next].finalisation
+	begins := !m.begun
+	m.begun = true
 	m.next++
+	m.last = f.Sequence
 	m.skip(g, entries)
 	seen := make([]enactment.Instance, 0, len(f.Instances))
 	for _, instance := range f.Instances {
@@ -119,6 +122,7 @@ func (g *group) deliver(m *member) (adapter.Delivery, bool) {
 	return adapter.Delivery{
 		Key:          m.log.key,
 		Finalisation: enactment.Finalisation{Sequence: f.Sequence, Instances: seen, Completed: f.Completed},
+		Begins:       begins,
 		Handled:      f.Sequence <= m.stored,
 		More:         m.next < len(entries),
 	}, true
@@ -142,6 +146,25 @@ func (f *feed) Store(_ context.Context, key enactment.Key, sequence uint64) erro
 	}
 	m.stored = max(m.stored, sequence)
 	return nil
+}
+
+// Release has the history of an enactment delivered from its beginning, should more of it happen.
+func (f *feed) Release(key enactment.Key, sequence uint64) bool {
+	g := f.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m, ok := g.members[key]
+	if !ok || m.owner != f || m.queued {
+		return false
+	}
+	// What was written to the log is queued in a moment, or is in the queue.
+	entries := m.log.read()
+	m.skip(g, entries)
+	if m.next < len(entries) || m.last != sequence {
+		return false
+	}
+	m.next, m.begun = 0, false
+	return true
 }
 
 // Close gives the feed's enactments to the others of its identity, from the beginning of their history. It never fails.

@@ -25,6 +25,8 @@ type member struct {
 	log    *log
 	owner  *feed  // nil while it is nobody's
 	next   int    // the first entry of the log that the owner has not looked at
+	begun  bool   // the owner was delivered something
+	last   uint64 // the sequence of what was delivered last
 	stored uint64 // the position up to which it is handled
 	queued bool   // in a list of what has something to deliver
 	gone   bool   // the identity sees it no more
@@ -115,7 +117,7 @@ func (g *group) leave(f *feed) {
 		if m.owner != f {
 			continue
 		}
-		m.owner, m.queued, m.next = nil, false, 0
+		m.owner, m.queued, m.next, m.begun = nil, false, 0, false
 		g.enqueue(m)
 	}
 	f.ready = nil

@@ -32,9 +32,10 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	if given := flag.Lookup("test.parallel"); given.Value.String() == given.DefValue {
-		// Most of these tests wait most of the time: for leases, elections, other processes.
-		if err := given.Value.Set(strconv.Itoa(4 * runtime.GOMAXPROCS(0))); err != nil {
+	if given := flag.Lookup("test.parallel"); given.Value.String() == given.DefValue && !testing.Short() {
+		// Most of these tests wait most of the time: for leases, elections, other processes. With the race detector, where
+		// -short is usual, they do not.
+		if err := given.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
 	}

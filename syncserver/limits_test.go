@@ -89,7 +89,7 @@ func TestFullStore(t *testing.T) {
 			}
 			rules := Rules(t, Purchase)
 			s := store(t, options)
-			config := syncserver.ServerConfig{Window: test.window, Timeout: 200 * time.Millisecond, Lease: 200 * time.Millisecond}
+			config := syncserver.ServerConfig{Window: test.window, Timeout: time.Second, Lease: time.Second}
 			server := serve(t, s, rules, config)
 			require.NoError(t, server.Ready(t.Context()))
 			answered, failure := fill(t, client(t, connect(t, s), rules), server)
@@ -132,7 +132,7 @@ func fill(t *testing.T, e adapter.Executor, server *syncserver.Server) (answered
 	for n := 0; ; n++ {
 		require.Less(t, n, 10_000, "it is never full")
 		a := Attempt(Buyer, "RFQ", fmt.Sprint(n), "item", large)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		outcome, err := e.Attempt(ctx, a)
 		cancel()
 		if err == nil {

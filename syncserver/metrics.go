@@ -95,6 +95,7 @@ var families = []family{
 	single("strabo_in_flight", "gauge", "Attempts on their way.", func(s *Server) uint64 { return uint64(len(s.places)) }),
 	single("strabo_feeds", "gauge", "Feeds served.", func(s *Server) uint64 { return uint64(s.host.Sessions()) }),
 	single("strabo_cached_enactments", "gauge", "Enactments kept in memory.", func(s *Server) uint64 { return uint64(s.journal.Cached()) }),
+	single("strabo_remembered_positions", "gauge", "Enactments of which it is known without asking which agent has them.", func(s *Server) uint64 { return uint64(s.host.Remembered()) }),
 }
 
 func single(name, kind, help string, value func(*Server) uint64) family {

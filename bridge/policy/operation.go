@@ -33,6 +33,15 @@ func (o *Operation) Declared() (acc.Reference, bool) {
 	return o.declared.Reference, true
 }
 
+// DeclaredIdempotent tells whether the contract promises that the same call again has no further effect, whether or not
+// the operator relies on it.
+func (o *Operation) DeclaredIdempotent() bool {
+	if o.declared == nil {
+		return o.Contract.Idempotent.Value
+	}
+	return o.declared.Contract().Idempotent.Value
+}
+
 // Inputs lists the names of what the operation may be given, as far as that is declared.
 func (o *Operation) Inputs() []string {
 	if o.declared == nil {

@@ -2,6 +2,7 @@ package ucp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -20,30 +22,37 @@ const (
 	DefaultAnswerTimeout = 30 * time.Second
 	DefaultBodyTimeout   = 15 * time.Second
 	// DefaultBodyLimit is how many bytes a request body may have.
-	DefaultBodyLimit = 256 << 10
-	// DefaultCheckouts is how many checkouts are kept, DefaultChanges how often one may be changed.
-	DefaultCheckouts = 100_000
-	DefaultChanges   = 200
-	// DefaultRemembered, DefaultRememberedBytes and DefaultRememberedFor bound the memory of answers by Idempotency-Key.
-	DefaultRemembered      = 10_000
-	DefaultRememberedBytes = 64 << 20
-	DefaultRememberedFor   = 24 * time.Hour
+	DefaultBodyLimit = 128 << 10
+	// DefaultRequests is how many requests may be under way at once.
+	DefaultRequests = 4096
+	// DefaultChanges is how often one checkout may be changed.
+	DefaultChanges = 500
+	// KeysRemembered is how long answers are to be kept for an Idempotency-Key: the life of the store for keys.
+	KeysRemembered = 24 * time.Hour
 )
 
-// InboundOptions configures an inbound bridge. Only Storefront is needed.
+// InboundOptions configures an inbound bridge. Keys and Store are needed.
 type InboundOptions struct {
-	// Storefront presents what the protocol does not bind: how goods and ways of delivery look.
-	Storefront Storefront
+	// Keys keeps what was answered for each Idempotency-Key, for [KeysRemembered]. Store keeps what becomes of orders,
+	// and what platforms are still to be told of. Processes that serve the same shop share both.
+	Keys, Store keyvalue.Store
 	// PaymentHandlers are offered in discovery and in checkouts; a payment for another handler is refused with 400
 	// before it is attempted.
 	PaymentHandlers []PaymentHandler
 	// PublicURL is where remote platforms reach the bridge, such as https://shop.example/ucp. Empty: each discovery
 	// answers with the host that it was asked at.
 	PublicURL string
-	// Links are legal and help pages, shown in every checkout.
-	Links []Link
 	// Party plays Platform for all remote platforms; empty: the party that the rules configure.
 	Party string
+	// SimulationSecret opens the endpoints that only tests use: POST /testing/simulate-shipping/{order} for whoever
+	// sends it as Simulation-Secret, and PUT /orders/{id}. Empty: there are none.
+	SimulationSecret string
+	// Client fetches the profiles of platforms and calls their webhooks. Since platforms name the URLs, let it refuse
+	// addresses that are nobody's business; see package net's Dialer.Control. Nil: nobody is told of orders.
+	Client *http.Client
+	// Documents serves specifications and schemas below /documents/ in place of ucp.dev, which discovery names
+	// otherwise; nil: it does not.
+	Documents http.Handler
 
 	// AnswerTimeout is how long a request waits for the Business, once it has arrived, before it is answered with 503.
 	AnswerTimeout time.Duration
@@ -52,75 +61,60 @@ type InboundOptions struct {
 	BodyTimeout time.Duration
 	// BodyLimit is the largest request body in bytes; a larger one is answered with 413.
 	BodyLimit int64
-	// Checkouts is how many checkouts are kept. When there are more, the one that ended first is forgotten; when all
-	// are open, a new one is answered with 503.
-	Checkouts int
-	// Changes is how often a checkout may be changed: each change is an enactment, which the executor keeps. One more
-	// is answered with 409.
+	// Requests is how many requests may be under way at once; one more is answered with 503.
+	Requests int
+	// Changes is how often a checkout may be changed; one more is answered with 409.
 	Changes int
-	// Remembered and RememberedBytes bound how many answers are repeated for an Idempotency-Key and how many bytes they
-	// have, RememberedFor for how long. The oldest are forgotten first.
-	Remembered      int
-	RememberedBytes int64
-	RememberedFor   time.Duration
 	// Logger is told of failures; slog.Default() if nil. No value of an enactment gets there.
 	Logger *slog.Logger
 }
 
-// Inbound lets remote platforms that speak UCP 2026-01-11 over REST take part in enactments: it is an agent that plays
-// Platform, and an HTTP handler. A request becomes an attempt, and what the agent then observes becomes the response.
-// What is allowed, and who wins when requests cross, is said by the protocol and decided by the engine; the bridge
-// translates the answer.
+// Inbound lets remote platforms that speak UCP 2026-01-11 over REST take part in enactments of ucp-incremental: an HTTP
+// handler that plays Platform. A request becomes an attempt, and what is then observed becomes the response. What is
+// allowed, and who wins when requests cross, is said by the protocol and decided by the engine; the bridge translates
+// the answer.
 //
-// # Checkouts and enactments
+// A checkout is one enactment, and its id the enactment's cid. Each PUT is an Update of the last revision, so one that
+// crosses a payment or another PUT is refused by the engine, and tried again on the new revision if there is one. A PUT
+// replaces, but members that it omits are kept (line_items, buyer, fulfillment, discounts, and within a fulfillment method
+// its destinations, selections and groups), as the public platforms expect; null clears. What it came to has an ETag, and
+// a request with If-Match is answered with 412 if the checkout is another by then.
 //
-// UCP lets a checkout be changed until it is paid, while in an enactment what is bound is bound. So a wire checkout is
-// a chain of enactments, of which the newest that is in force is shown under the one wire id. A PUT that changes
-// something first creates the next enactment, and so has the Business price it; if the Business refuses, the checkout
-// stays as it was. Then it attempts Cancel on the enactment in force. If the Business answers Cancelled, the next one
-// takes its place; if it answers Completed, a payment was first, the next one is cancelled again and the PUT is
-// answered with 409. The other way round there would be a moment without any checkout, and a refusal would leave none.
-// A Complete that finds its enactment being replaced is told 409, too. A Complete after Declined renews the enactment
-// in the same way, and goes on only if the total is still the same.
+// # Idempotency
 //
-// The link from an enactment to the next lies in the id of the attempt that cancels it, so what is in force follows
-// from the logs alone. A PUT replaces, but members that it omits are kept (line_items, buyer, fulfillment, discounts, and
-// within a fulfillment method its destinations, selections and groups), as the public platforms expect; null clears.
+// An Idempotency-Key stands for one request, of one operation on one checkout with one body, for [KeysRemembered],
+// whatever became of the request; any other request with it is answered with 409. The same request is answered with the
+// same bytes, by any process. If the first was never answered, it goes on where it was: its attempts have ids made of
+// the key, so the engine lets each happen once. For a create even the cid is made of the key.
 //
 // # What is kept where
 //
-// The payment goes into the Complete attempt and nowhere else. Discount codes are bound only if the protocol's Create
-// carries discounts; else they are answered with a warning. Answers by Idempotency-Key are kept in memory, bounded in
-// time, number and bytes; a bridge that was restarted repeats none, but the engine still lets nothing happen twice. It finds open
-// and paid checkouts again in what the executor keeps, and answers 404 for canceled ones. One bridge serves one Platform
-// party: two of them would share its enactments between them.
+// Checkouts and orders stand in the logs of the executor, so any number of bridges may serve them. The payment goes into
+// the Complete attempt and nowhere else. Nothing is kept in memory but what is under way.
 //
-// ServeHTTP is safe for concurrent use, and needs Run to run.
+// ServeHTTP is safe for concurrent use. It needs a Business that has joined the executor; Run tells platforms of their
+// orders.
 type Inbound struct {
-	rules   *enactment.Rules
-	agent   *adapter.Adapter
-	options InboundOptions
-	log     *slog.Logger
-	mux     *http.ServeMux
-	answers *answers
-	// carriesDiscounts tells that the protocol binds discounts with Create.
-	carriesDiscounts bool
-
-	mu       sync.Mutex
-	sessions map[string]*session // by wire id
-	orders   map[string]*session // by order id
-	ended    []*session          // those that ended, in that order; some may have been renewed since
-	searched time.Time           // when expired checkouts were last looked for
+	rules    *enactment.Rules
+	exec     adapter.Attendant
+	identity enactment.Identity
+	options  InboundOptions
+	log      *slog.Logger
+	mux      *http.ServeMux
+	handlers []byte        // the payment handlers, encoded
+	places   chan struct{} // a token for each request under way
+	courier  *courier
+	flights  sync.Map // of *flight, by the name of an Idempotency-Key that is being answered
 }
 
-// NewInbound makes an inbound bridge for a protocol of the SimpleUCP shape on an executor. It does nothing before
-// [Inbound.Run]. The error says what the rules or the options lack.
-func NewInbound(rules *enactment.Rules, exec adapter.Executor, options InboundOptions) (*Inbound, error) {
+// NewInbound makes an inbound bridge for ucp-incremental on an executor. The error says what the rules or the options
+// lack.
+func NewInbound(rules *enactment.Rules, exec adapter.Attendant, options InboundOptions) (*Inbound, error) {
 	switch {
-	case rules == nil:
-		return nil, errors.New("ucp: inbound: no rules")
-	case options.Storefront == nil:
-		return nil, errors.New("ucp: inbound: no storefront")
+	case rules == nil || exec == nil:
+		return nil, errors.New("ucp: inbound: no rules, or no executor")
+	case options.Keys == nil || options.Store == nil:
+		return nil, errors.New("ucp: inbound: no store")
 	}
 	if err := checkInboundProtocol(rules.Protocol()); err != nil {
 		return nil, err
@@ -133,31 +127,26 @@ func NewInbound(rules *enactment.Rules, exec adapter.Executor, options InboundOp
 	setDefault(&options.AnswerTimeout, DefaultAnswerTimeout)
 	setDefault(&options.BodyTimeout, DefaultBodyTimeout)
 	setDefault(&options.BodyLimit, DefaultBodyLimit)
-	setDefault(&options.Checkouts, DefaultCheckouts)
+	setDefault(&options.Requests, DefaultRequests)
 	setDefault(&options.Changes, DefaultChanges)
-	setDefault(&options.Remembered, DefaultRemembered)
-	setDefault(&options.RememberedBytes, DefaultRememberedBytes)
-	setDefault(&options.RememberedFor, DefaultRememberedFor)
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	party := []adapter.Option{adapter.WithLogger(options.Logger)}
-	if options.Party != "" {
-		party = append(party, adapter.WithParty(options.Party))
-	}
-	agent, err := adapter.New(rules, "Platform", exec, party...)
-	if err != nil {
-		return nil, fmt.Errorf("ucp: inbound: %w", err)
-	}
-	create, _ := rules.Protocol().Action("Create")
 	in := &Inbound{
-		rules: rules, agent: agent, options: options, log: options.Logger,
-		answers:          newAnswers(options.Remembered, options.RememberedBytes, options.RememberedFor),
-		carriesDiscounts: create.Carries("discounts"),
-		sessions:         make(map[string]*session),
-		orders:           make(map[string]*session),
+		rules: rules, exec: exec, options: options, log: options.Logger, places: make(chan struct{}, options.Requests),
+		identity: enactment.Identity{Role: "Platform", Party: options.Party},
 	}
-	in.listen()
+	if in.identity.Party == "" {
+		in.identity.Party, _ = rules.Party("Platform")
+	}
+	if in.options.PaymentHandlers == nil {
+		in.options.PaymentHandlers = []PaymentHandler{}
+	}
+	var err error
+	if in.handlers, err = json.Marshal(in.options.PaymentHandlers); err != nil {
+		return nil, fmt.Errorf("ucp: inbound: payment handlers: %w", err)
+	}
+	in.courier = newCourier(in)
 	in.mux = in.routes()
 	return in, nil
 }
@@ -169,13 +158,22 @@ func setDefault[T comparable](option *T, value T) {
 	}
 }
 
-// Run plays Platform until ctx ends. It blocks, and may be called once. The error is the executor's.
+// Run tells platforms of their orders, and brings to an end what other processes have left behind, until ctx ends. It
+// blocks, and may be called once. It returns nil: what fails is tried again.
 func (in *Inbound) Run(ctx context.Context) error {
-	if err := in.agent.Run(ctx); err != nil {
-		return fmt.Errorf("ucp: inbound: %w", err)
-	}
+	in.courier.run(ctx)
 	return nil
 }
 
 // ServeHTTP answers one request of a remote platform.
-func (in *Inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) { in.mux.ServeHTTP(w, r) }
+func (in *Inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case in.places <- struct{}{}:
+		defer func() { <-in.places }()
+		in.mux.ServeHTTP(w, r)
+	default:
+		in.send(w, r, in.answer(r.Context(), &result{}, &problem{
+			status: http.StatusServiceUnavailable, code: "BUSY", detail: "There are too many requests at once.", transient: true,
+		}))
+	}
+}

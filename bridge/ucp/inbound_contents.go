@@ -1,97 +1,128 @@
 package ucp
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"net/http"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
-// asked is the part of a create or update that the bridge reads. A member that is nil was omitted.
-type asked struct {
-	ID          *string         `json:"id"`
-	Currency    *string         `json:"currency"`
-	LineItems   json.RawMessage `json:"line_items"`
-	Buyer       json.RawMessage `json:"buyer"`
-	Fulfillment json.RawMessage `json:"fulfillment"`
-	Discounts   json.RawMessage `json:"discounts"`
+// wish is what a platform asks for, as Create and Update bind it. Values that were not given are null.
+type wish struct{ lineItems, buyer, fulfillment, discounts, instruments, context enactment.Value }
+
+var nothing = wish{null, null, null, null, null, null}
+
+// wishOf reads what a Create or an Update has bound.
+func wishOf(asked *enactment.Instance) wish {
+	value := func(name string) enactment.Value {
+		if v, ok := asked.Value(name); ok {
+			return v
+		}
+		return null
+	}
+	return wish{
+		value("line_items"), value("buyer"), value("fulfillment"), value("discounts"), value("instruments"), value("context"),
+	}
 }
 
-// line is a line item as it is bound: what the platform says of it, and the id that the bridge keeps it by.
-type line struct {
-	ID   string `json:"id"`
-	Item struct {
-		ID string `json:"id"`
-	} `json:"item"`
-	Quantity int64  `json:"quantity"`
-	ParentID string `json:"parent_id,omitempty"`
+func (c wish) bind(values enactment.Values) enactment.Values {
+	values["line_items"], values["buyer"], values["fulfillment"] = c.lineItems, c.buyer, c.fulfillment
+	values["discounts"], values["instruments"], values["context"] = c.discounts, c.instruments, c.context
+	return values
 }
 
-// fulfillment is what the platform says of fulfillment. What the Business says in the same places (titles, options,
-// prices) is left out, so that a platform may send back what it was shown without changing anything.
-type fulfillment struct {
-	Methods []map[string]json.RawMessage `json:"methods"`
+// asked is what the bridge reads of the body of a create or update, by name; what was omitted is not in it.
+type asked enactment.Values
+
+// shippingMethod is what a platform says of one way of fulfillment. What the Business says in the same places (titles,
+// options, prices) is left out, so that a platform may send back what it was shown without changing anything.
+type shippingMethod struct {
+	ID           *string             `json:"id,omitempty"`
+	Type         *string             `json:"type,omitempty"`
+	LineItemIDs  []string            `json:"line_item_ids,omitempty"`
+	Destinations []model.Destination `json:"destinations,omitempty"`
+	Selected     *string             `json:"selected_destination_id,omitempty"`
+	Groups       []shippingGroup     `json:"groups,omitempty"`
 }
 
-// methodMembers are the members of a fulfillment method that are the platform's.
-var methodMembers = []string{"id", "type", "line_item_ids", "destinations", "selected_destination_id", "groups"}
+type shippingGroup struct {
+	ID       *string `json:"id,omitempty"`
+	Selected *string `json:"selected_option_id,omitempty"`
+}
+
+type shipping struct {
+	Methods []shippingMethod `json:"methods"`
+}
 
 var null = enactment.MustValue(nil)
 
 // readAsked reads the body of a create or update.
-func readAsked(body enactment.Value) (asked, error) {
-	var a asked
-	if body.Equal(null) {
-		return asked{}, invalid("$", "The body must be a checkout object.")
+func readAsked(body []byte) (asked, error) {
+	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+		if _, err := parse(body); err != nil {
+			return nil, err
+		}
+		return nil, invalid("$", "The body must be a checkout object.")
 	}
-	if err := readAs([]byte(body.String()), "$", &a); err != nil {
-		return asked{}, err
+	values, err := enactment.ParseValues(body)
+	if err != nil {
+		return nil, unsound()
 	}
-	return a, nil
+	return asked(values), nil
+}
+
+// id gives the id of the checkout that the body says it is about, if it says so.
+func (a asked) id() (string, error) {
+	value, ok := a["id"]
+	if !ok || value.Equal(null) {
+		return "", nil
+	}
+	var id string
+	return id, readAs(value, "$.id", &id)
 }
 
 // merge puts what was asked for over what there is. Omitted members are kept, null clears, and everything else
 // replaces, but within a fulfillment method.
-func (a asked) merge(before Contents) (Contents, error) {
+func (a asked) merge(before wish) (wish, error) {
 	after := before
-	if a.LineItems != nil {
-		lines, err := mergeLines(a.LineItems, before.LineItems)
-		if err != nil {
-			return Contents{}, err
+	var err error
+	if value, ok := a["line_items"]; ok {
+		if after.lineItems, err = mergeLines(value, before.lineItems); err != nil {
+			return wish{}, err
 		}
-		after.LineItems = lines
 	}
-	if a.Buyer != nil {
-		var buyer map[string]json.RawMessage
-		if err := readAs(a.Buyer, "$.buyer", &buyer); err != nil {
-			return Contents{}, err
+	for name, into := range map[string]*enactment.Value{"buyer": &after.buyer, "context": &after.context} {
+		value, ok := a[name]
+		if !ok {
+			continue
 		}
-		after.Buyer = enactment.MustValue(a.Buyer)
+		var members map[string]json.RawMessage
+		if err := readAs(value, "$."+name, &members); err != nil {
+			return wish{}, err
+		}
+		*into = value
 	}
-	if a.Fulfillment != nil {
-		merged, err := mergeFulfillment(a.Fulfillment, before.Fulfillment)
-		if err != nil {
-			return Contents{}, err
+	if value, ok := a["fulfillment"]; ok {
+		if after.fulfillment, err = mergeFulfillment(value, before.fulfillment); err != nil {
+			return wish{}, err
 		}
-		after.Fulfillment = merged
 	}
-	if a.Discounts != nil {
-		codes, err := readCodes(a.Discounts)
-		if err != nil {
-			return Contents{}, err
+	if value, ok := a["discounts"]; ok {
+		if after.discounts, err = readCodes(value); err != nil {
+			return wish{}, err
 		}
-		after.Discounts = codes
 	}
 	return after, nil
 }
 
 // mergeLines reads line items and gives each an id: its own, else that of a line with the same item before, else a new
 // one.
-func mergeLines(raw json.RawMessage, before enactment.Value) (enactment.Value, error) {
-	var lines, known []line
-	if err := readAs(raw, "$.line_items", &lines); err != nil {
+func mergeLines(asked, before enactment.Value) (enactment.Value, error) {
+	var lines, known []model.WishedLine
+	if err := readAs(asked, "$.line_items", &lines); err != nil {
 		return enactment.Value{}, err
 	}
 	if len(lines) == 0 {
@@ -131,7 +162,7 @@ func mergeLines(raw json.RawMessage, before enactment.Value) (enactment.Value, e
 	return enactment.MustValue(lines), nil
 }
 
-func usedBefore(known []line, id string) bool {
+func usedBefore(known []model.WishedLine, id string) bool {
 	for _, k := range known {
 		if k.ID == id {
 			return true
@@ -142,89 +173,67 @@ func usedBefore(known []line, id string) bool {
 
 // mergeFulfillment reads fulfillment and keeps, in each method, the members that the platform omits. A method is the
 // one before it with the same id or, where it has no id, the one of the same type.
-func mergeFulfillment(raw json.RawMessage, before enactment.Value) (enactment.Value, error) {
-	if string(raw) == "null" {
+func mergeFulfillment(asked, before enactment.Value) (enactment.Value, error) {
+	if asked.Equal(null) {
 		return null, nil
 	}
-	var wanted, known fulfillment
-	if err := readAs(raw, "$.fulfillment", &wanted); err != nil {
+	var wanted, known shipping
+	if err := readAs(asked, "$.fulfillment", &wanted); err != nil {
 		return enactment.Value{}, err
 	}
 	if err := before.Decode(&known); err != nil {
 		return enactment.Value{}, fmt.Errorf("ucp: inbound: fulfillment of the enactment: %w", err)
 	}
-	for i, method := range wanted.Methods {
-		merged := make(map[string]json.RawMessage)
+	if wanted.Methods == nil {
+		wanted.Methods = []shippingMethod{}
+	}
+	for i := range wanted.Methods {
 		for _, old := range known.Methods {
-			if sameMethod(method, old) {
-				maps.Copy(merged, old)
+			if wanted.Methods[i].like(old) {
+				wanted.Methods[i].keep(old)
 				break
 			}
 		}
-		for _, member := range methodMembers {
-			if value, ok := method[member]; ok {
-				merged[member] = value
-			}
-		}
-		if groups, ok := merged["groups"]; ok {
-			selected, err := readGroups(groups, fmt.Sprintf("$.fulfillment.methods[%d].groups", i))
-			if err != nil {
-				return enactment.Value{}, err
-			}
-			merged["groups"] = selected
-		}
-		if destinations, ok := merged["destinations"]; ok {
-			var objects []map[string]json.RawMessage
-			if err := readAs(destinations, fmt.Sprintf("$.fulfillment.methods[%d].destinations", i), &objects); err != nil {
-				return enactment.Value{}, err
-			}
-		}
-		wanted.Methods[i] = merged
 	}
-	value, err := enactment.ValueOf(wanted)
-	if err != nil {
-		return enactment.Value{}, invalid("$.fulfillment", "fulfillment is not sound JSON.")
-	}
-	return value, nil
+	return enactment.ValueOf(wanted)
 }
 
-func sameMethod(a, b map[string]json.RawMessage) bool {
-	if id, ok := a["id"]; ok && b["id"] != nil {
-		return string(id) == string(b["id"])
+// like tells whether two methods are the same one.
+func (m *shippingMethod) like(old shippingMethod) bool {
+	if m.ID != nil && old.ID != nil {
+		return *m.ID == *old.ID
 	}
-	return a["type"] == nil || b["type"] == nil || string(a["type"]) == string(b["type"])
+	return m.Type == nil || old.Type == nil || *m.Type == *old.Type
 }
 
-// readGroups keeps of fulfillment groups what the platform says: which option is selected in which group.
-func readGroups(raw json.RawMessage, path string) (json.RawMessage, error) {
-	var groups []struct {
-		ID       json.RawMessage `json:"id,omitempty"`
-		Selected json.RawMessage `json:"selected_option_id,omitempty"`
+// keep keeps what was said before and is not said now.
+func (m *shippingMethod) keep(old shippingMethod) {
+	m.ID, m.Type = cmp.Or(m.ID, old.ID), cmp.Or(m.Type, old.Type)
+	m.Selected = cmp.Or(m.Selected, old.Selected)
+	if m.LineItemIDs == nil {
+		m.LineItemIDs = old.LineItemIDs
 	}
-	if err := readAs(raw, path, &groups); err != nil {
-		return nil, err
+	if m.Destinations == nil {
+		m.Destinations = old.Destinations
 	}
-	return json.Marshal(groups)
+	if m.Groups == nil {
+		m.Groups = old.Groups
+	}
 }
 
 // readCodes keeps of discounts the codes, which are the platform's; what was applied is the Business's.
-func readCodes(raw json.RawMessage) (enactment.Value, error) {
-	if string(raw) == "null" {
+func readCodes(asked enactment.Value) (enactment.Value, error) {
+	if asked.Equal(null) {
 		return null, nil
 	}
 	var discounts struct {
 		Codes []string `json:"codes"`
 	}
-	if err := readAs(raw, "$.discounts", &discounts); err != nil {
+	if err := readAs(asked, "$.discounts", &discounts); err != nil {
 		return enactment.Value{}, err
 	}
-	return enactment.ValueOf(discounts)
-}
-
-// invalid is the problem of a body that has not the shape of the wire.
-func invalid(path, format string, arguments ...any) *problem {
-	return &problem{
-		status: http.StatusUnprocessableEntity, code: "INVALID_REQUEST", path: path,
-		detail: fmt.Sprintf(format, arguments...),
+	if discounts.Codes == nil {
+		discounts.Codes = []string{}
 	}
+	return enactment.ValueOf(discounts)
 }

@@ -2,109 +2,152 @@ package ucp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"os"
 	"regexp"
+	"strings"
 	"time"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
 // call is one request of a remote platform, read.
 type call struct {
 	operation, id string
-	body          enactment.Value
+	body          []byte
 	// base is the URL that the request was made at, without the path.
 	base string
-	// token makes the ids of the attempts; see [answered].
-	token string
-	// repeatable tells that the request has an Idempotency-Key.
-	repeatable bool
+	// agent is the UCP-Agent header.
+	agent string
+	// secret is the Simulation-Secret header.
+	secret string
+	// ifMatch is the If-Match header, if there is one.
+	ifMatch string
+	// key is the Idempotency-Key, fingerprint what it stands for, and token what ids of attempts are made of.
+	key, fingerprint, token string
+	// creates tells that the request makes a checkout of its key.
+	creates bool
 }
 
-// respond answers a call: with a status and a body, or with a [*problem], or with an error that is nobody's fault but
-// the bridge's.
-type respond func(ctx context.Context, c call) (status int, body any, err error)
+// matches tells whether the checkout is what the platform thinks it is (RFC 9110, section 13.1.1).
+func (c *call) matches(standing *model.Standing) bool {
+	if c.ifMatch == "" {
+		return true
+	}
+	for tag := range strings.SplitSeq(c.ifMatch, ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" || tag == etagOf(standing) {
+			return true
+		}
+	}
+	return false
+}
+
+// result is what a call came to, before it is encoded.
+type result struct {
+	status int
+	body   any
+	etag   string
+}
+
+// respond answers a call: with a result, or with a [*problem], or with an error that is nobody's fault but the bridge's.
+type respond func(ctx context.Context, c call) (*result, error)
 
 func (in *Inbound) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	for pattern, respond := range map[string]respond{
+	operations := map[string]respond{
 		"GET /checkout-sessions/{id}":           in.get,
 		"GET /orders/{id}":                      in.getOrder,
 		"POST /checkout-sessions":               in.create,
 		"PUT /checkout-sessions/{id}":           in.update,
 		"POST /checkout-sessions/{id}/complete": in.complete,
 		"POST /checkout-sessions/{id}/cancel":   in.cancel,
-	} {
-		mux.Handle(pattern, in.handle(pattern, respond))
 	}
-	mux.HandleFunc("GET "+discoveryPath, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "public, max-age=60") // UCP: at least a minute.
-		in.handle("GET "+discoveryPath, in.discover).ServeHTTP(w, r)
-	})
-	// More general than the above: what is left is another path, or a known one with another method.
-	for pattern, allowed := range map[string]string{
+	allowed := map[string]string{
 		"/.well-known/ucp":                 "GET, HEAD",
 		"/checkout-sessions":               "POST",
 		"/checkout-sessions/{id}":          "GET, HEAD, PUT",
 		"/orders/{id}":                     "GET, HEAD",
 		"/checkout-sessions/{id}/complete": "POST",
 		"/checkout-sessions/{id}/cancel":   "POST",
-	} {
+	}
+	if in.options.SimulationSecret != "" {
+		operations["PUT /orders/{id}"] = in.putOrder
+		operations["POST /testing/simulate-shipping/{id}"] = in.simulateShipping
+		allowed["/orders/{id}"] = "GET, HEAD, PUT"
+	}
+	for pattern, respond := range operations {
+		mux.Handle(pattern, in.handle(pattern, respond))
+	}
+	mux.HandleFunc("GET "+discoveryPath, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=60") // UCP: at least a minute.
+		in.handle("GET "+discoveryPath, in.discover).ServeHTTP(w, r)
+	})
+	if in.options.Documents != nil {
+		mux.Handle("GET "+documentsPath, http.StripPrefix(documentsPath, in.options.Documents))
+	}
+	// More general than the above: what is left is another path, or a known one with another method.
+	for pattern, allowed := range allowed {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", allowed)
-			in.send(w, r, in.answer(r.Context(), 0, nil, &problem{
+			in.send(w, r, in.answer(r.Context(), nil, &problem{
 				status: http.StatusMethodNotAllowed, code: "METHOD_NOT_ALLOWED", detail: "This resource allows " + allowed + ".",
 			}))
 		})
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		in.send(w, r, in.answer(r.Context(), 0, nil, &problem{
+		in.send(w, r, in.answer(r.Context(), nil, &problem{
 			status: http.StatusNotFound, code: "RESOURCE_NOT_FOUND", detail: "There is no such resource.",
 		}))
 	})
 	return mux
 }
 
+// documentsPath is where documents are served, if any are.
+const documentsPath = "/documents/"
+
 // handle reads a request, answers it, and answers it once where it has an Idempotency-Key.
 func (in *Inbound) handle(pattern string, respond respond) http.Handler {
+	creates := strings.HasSuffix(pattern, " /checkout-sessions")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := in.read(w, r)
 		if err != nil {
-			in.send(w, r, in.answer(r.Context(), 0, nil, err))
+			in.send(w, r, in.answer(r.Context(), nil, err))
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), in.options.AnswerTimeout)
+		// A request that has arrived is answered to its end, lest a client that has gone leaves half of it.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), in.options.AnswerTimeout)
 		defer cancel()
-		c := call{operation: pattern, id: r.PathValue("id"), base: in.base(r)}
-		key := ""
-		if r.Method == http.MethodPost || r.Method == http.MethodPut {
-			key = r.Header.Get("Idempotency-Key")
+		c := call{
+			operation: pattern, id: r.PathValue("id"), base: in.base(r), agent: r.Header.Get("UCP-Agent"), creates: creates, body: raw,
+			secret: r.Header.Get("Simulation-Secret"), ifMatch: strings.Join(r.Header.Values("If-Match"), ","),
 		}
-		if len(key) > longestKey {
-			in.send(w, r, in.answer(ctx, 0, nil, &problem{
+		if r.Method == http.MethodPost || r.Method == http.MethodPut {
+			c.key = r.Header.Get("Idempotency-Key")
+		}
+		if len(c.key) > longestKey {
+			in.send(w, r, in.answer(ctx, nil, &problem{
 				status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The Idempotency-Key is too long.",
 			}))
 			return
 		}
-		c.repeatable = key != ""
-		result, err := in.answers.once(ctx, key, fingerprintOf(pattern, c.id, raw), func(token string) (reply, bool) {
-			c.token = token
-			var err error
-			if c.body, err = parse(raw); err != nil {
-				return in.answer(ctx, 0, nil, err), false
-			}
-			status, body, err := respond(ctx, c)
-			p, isProblem := errors.AsType[*problem](err)
-			return in.answer(ctx, status, body, err), err != nil && (!isProblem || p.transient)
-		})
-		if err != nil {
-			result = in.answer(ctx, 0, nil, err)
+		c.token = tokenOf(c.key)
+		if c.key != "" {
+			c.fingerprint = fingerprintOf(pattern, c.id, raw)
 		}
-		in.send(w, r, result)
+		answer := in.once(ctx, c, func() (reply, bool, error) {
+			result, err := respond(ctx, c)
+			if errors.Is(err, errReused) {
+				return reply{}, true, err
+			}
+			p, isProblem := problemOf(err)
+			return in.answer(ctx, result, err), err != nil && (!isProblem || p.transient), nil
+		})
+		in.send(w, r, answer)
 	})
 }
 
@@ -115,6 +158,9 @@ const longestKey = 255
 func (in *Inbound) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err := checkAgent(r.Header.Get("UCP-Agent")); err != nil {
 		return nil, err
+	}
+	if r.ContentLength == 0 && r.Body == http.NoBody {
+		return nil, nil
 	}
 	// The server that was not told how long a request may take is told here, for the body alone.
 	connection := http.NewResponseController(w)
@@ -154,17 +200,28 @@ func parse(body []byte) (enactment.Value, error) {
 	}
 	value, err := enactment.ParseValue(body)
 	if err != nil {
-		// Not the parser's own words: they may quote what is secret.
-		return value, &problem{status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The body is not sound JSON."}
+		return value, unsound()
 	}
 	return value, nil
 }
 
-var agentVersion = regexp.MustCompile(`(?:^|[;,\s])version="([^"]*)"`)
+// unsound is the problem of a body that is no JSON. It does not have the parser's own words: they may quote what is
+// secret.
+func unsound() *problem {
+	return &problem{status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The body is not sound JSON."}
+}
+
+var (
+	agentVersion = regexp.MustCompile(`(?:^|[;,\s])version="([^"]*)"`)
+	agentProfile = regexp.MustCompile(`(?:^|[;,\s])profile="([^"]*)"`)
+)
 
 // checkAgent refuses a platform that says that it speaks a newer version than the bridge. Versions are dates, so their
 // order is that of their text.
 func checkAgent(header string) error {
+	if !strings.Contains(header, "version") {
+		return nil
+	}
 	found := agentVersion.FindStringSubmatch(header)
 	if found == nil || found[1] <= Release {
 		return nil
@@ -175,11 +232,23 @@ func checkAgent(header string) error {
 	}
 }
 
+// longestProfile is how long the URL of a profile may be.
+const longestProfile = 2048
+
+// profileIn gives the URL of the platform's profile in a UCP-Agent header; nil if it has none.
+func profileIn(header string) any {
+	found := agentProfile.FindStringSubmatch(header)
+	if found == nil || len(found[1]) > longestProfile {
+		return nil
+	}
+	return found[1]
+}
+
 // base gives the URL under which the request reached the bridge.
 func (in *Inbound) base(r *http.Request) string {
 	switch {
 	case in.options.PublicURL != "":
-		return in.options.PublicURL
+		return strings.TrimSuffix(in.options.PublicURL, "/")
 	case r.TLS != nil:
 		return "https://" + r.Host
 	default:
@@ -187,10 +256,18 @@ func (in *Inbound) base(r *http.Request) string {
 	}
 }
 
+// reply is an answer ready to be sent, or to be sent again.
+type reply struct {
+	status     int
+	retryAfter bool
+	etag       string
+	body       []byte
+}
+
 // answer encodes what a call came to.
-func (in *Inbound) answer(ctx context.Context, status int, body any, err error) reply {
+func (in *Inbound) answer(ctx context.Context, came *result, err error) reply {
 	if err != nil {
-		p, ok := errors.AsType[*problem](err)
+		p, ok := problemOf(err)
 		switch {
 		case ok:
 		case ctx.Err() != nil:
@@ -199,19 +276,38 @@ func (in *Inbound) answer(ctx context.Context, status int, body any, err error) 
 			in.log.ErrorContext(ctx, "ucp: a request could not be answered", "error", err)
 			p = &problem{status: http.StatusInternalServerError, code: "INTERNAL_ERROR", detail: "The request could not be answered."}
 		}
-		status, body = p.status, p.body()
+		came = &result{status: p.status, body: p.body()}
 	}
-	r, err := newReply(status, body)
+	encoded, ready := came.body.(json.RawMessage)
+	if !ready {
+		encoded, err = json.Marshal(came.body)
+	} else {
+		err = nil
+	}
 	if err != nil {
 		in.log.ErrorContext(ctx, "ucp: an answer could not be encoded", "error", err)
-		r = reply{status: http.StatusInternalServerError, body: []byte("{}\n")}
+		return reply{status: http.StatusInternalServerError, body: []byte("{}\n")}
 	}
-	r.retryAfter = status == http.StatusServiceUnavailable
-	return r
+	return reply{
+		status: came.status, etag: came.etag, body: append(encoded, '\n'), retryAfter: came.status == http.StatusServiceUnavailable,
+	}
 }
 
+func (in *Inbound) failed(ctx context.Context, err error) reply { return in.answer(ctx, nil, err) }
+
 func (in *Inbound) send(w http.ResponseWriter, r *http.Request, answer reply) {
-	if err := answer.write(w); err != nil {
+	header := w.Header()
+	header["Content-Type"] = jsonContent
+	if answer.retryAfter {
+		header.Set("Retry-After", "1")
+	}
+	if answer.etag != "" {
+		header["Etag"] = []string{answer.etag}
+	}
+	w.WriteHeader(answer.status)
+	if _, err := w.Write(answer.body); err != nil {
 		in.log.DebugContext(r.Context(), "ucp: an answer could not be sent", "error", err)
 	}
 }
+
+var jsonContent = []string{"application/json"}

@@ -6,348 +6,437 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
-// find gives the checkout of a wire id.
-func (in *Inbound) find(id string) (*session, error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if s, ok := in.sessions[id]; ok {
-		s.used = time.Now()
-		return s, nil
+// outdated are the refusals of an attempt that was about a revision which is not the last any more.
+func outdated(r *enactment.Rejection) bool {
+	switch r.Code {
+	case enactment.AlreadyHappened, enactment.Excluded, enactment.Blocked, enactment.NotEnabled, enactment.GuardRefused,
+		enactment.BoundDifferently, enactment.Dominated:
+		return true
 	}
-	return nil, notFound("Checkout session", id)
+	return false
 }
 
-// showing answers with the checkout as it is.
-func (in *Inbound) showing(ctx context.Context, status int, s *session) (int, any, error) {
-	v, err := in.view(ctx, s)
-	if err != nil {
-		return 0, nil, err
+// mostTries is how often a change is tried on a newer revision before the platform is told to try again.
+const mostTries = 16
+
+// find begins a visit to a checkout that is there, and waits for its first statement. The problem is 404.
+func (in *Inbound) find(ctx context.Context, id string, how adapter.Freshness) (*session, model.Standing, error) {
+	if !isCheckoutID(id) {
+		return nil, model.Standing{}, notFound("Checkout session", id)
 	}
-	return status, v, nil
+	s, err := in.enter(ctx, id, how)
+	if err != nil {
+		return nil, model.Standing{}, err
+	}
+	standing := s.standing()
+	if standing.Create == nil && how == adapter.Known {
+		err = s.refresh(ctx)
+		standing = s.standing()
+	}
+	if err == nil && standing.Create != nil && standing.Statement == nil {
+		standing, err = s.await(ctx, "The checkout", answered)
+	}
+	if err == nil && standing.Statement == nil {
+		err = notFound("Checkout session", id)
+	}
+	if err != nil {
+		s.leave()
+		return nil, model.Standing{}, err
+	}
+	return s, standing, nil
 }
 
-func (in *Inbound) get(ctx context.Context, c call) (int, any, error) {
-	s, err := in.find(c.id)
-	if err != nil {
-		return 0, nil, err
-	}
-	return in.showing(ctx, http.StatusOK, s)
+func answered(s model.Standing) bool { return s.Statement != nil || s.Ended() }
+
+// showing answers with the checkout as it stands.
+func (in *Inbound) showing(status int, standing model.Standing) (*result, error) {
+	v, err := in.view(standing)
+	return &result{status: status, body: v, etag: etagOf(&standing)}, err
 }
 
-// create starts a chain.
-func (in *Inbound) create(ctx context.Context, c call) (int, any, error) {
-	wanted, err := readAsked(c.body)
+func (in *Inbound) get(ctx context.Context, c call) (*result, error) {
+	s, standing, err := in.find(ctx, c.id, adapter.Latest)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	if wanted.LineItems == nil {
-		return 0, nil, invalid("$.line_items", "line_items are missing.")
-	}
-	contents, err := wanted.merge(Contents{LineItems: null, Buyer: null, Fulfillment: null, Discounts: null})
-	if err != nil {
-		return 0, nil, err
-	}
-	s, err := in.open(ctx, sessionPrefix+c.token)
-	if errors.Is(err, errFull) {
-		return 0, nil, &problem{
-			status: http.StatusServiceUnavailable, code: "TOO_MANY_CHECKOUTS", transient: true,
-			detail: "There are too many open checkouts.",
-		}
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	in.mu.Lock()
-	m := s.first()
-	s.heard(wanted, contents)
-	in.mu.Unlock()
-	if err := in.bind(ctx, s, m, contents); err != nil {
-		if p, ok := errors.AsType[*problem](err); ok && !p.transient {
-			in.mu.Lock()
-			in.drop(s)
-			in.mu.Unlock()
-		} else if !c.repeatable {
-			in.abandon(ctx, s)
-		}
-		return 0, nil, err
-	}
-	status, v, err := in.showing(ctx, http.StatusCreated, s)
-	if err != nil && !c.repeatable {
-		in.abandon(ctx, s)
-	}
-	return status, v, err
+	defer s.leave()
+	return in.showing(http.StatusOK, standing)
 }
 
-// bind attempts Create in an enactment and waits for the Business to price it. It fails with a problem if the Business
-// refuses, and if it has not answered in time.
-func (in *Inbound) bind(ctx context.Context, s *session, m *member, contents Contents) error {
+// create begins an enactment.
+func (in *Inbound) create(ctx context.Context, c call) (*result, error) {
 	const what = "The checkout"
-	in.mu.Lock()
-	happened := m.facts().create != nil
-	in.mu.Unlock()
-	if happened { // The request is repeated.
-		return in.priced(ctx, s, m, what)
-	}
-	values := adapter.Values{
-		"cid": m.cid, "line_items": contents.LineItems, "buyer": contents.Buyer, "fulfillment": contents.Fulfillment,
-	}
-	if in.carriesDiscounts {
-		values["discounts"] = contents.Discounts
-	}
-	if err := in.agent.Attempt(ctx, "Create", values, adapter.WithAttemptID("create:"+m.cid)).Err(ctx); err != nil {
-		return refusedBy(err, what)
-	}
-	return in.priced(ctx, s, m, what)
-}
-
-// priced waits for the Business to price an enactment.
-func (in *Inbound) priced(ctx context.Context, s *session, m *member, what string) error {
-	var f facts
-	if err := in.await(ctx, s, func() bool { f = m.facts(); return f.answered() }); err != nil {
-		return unanswered(what)
-	}
-	if f.refused != nil {
-		return refusal(*f.refused)
-	}
-	return nil
-}
-
-// update makes the chain's contents what the platform asks for.
-func (in *Inbound) update(ctx context.Context, c call) (int, any, error) {
-	s, err := in.find(c.id)
+	asked, err := readAsked(c.body)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	wanted, err := readAsked(c.body)
+	if _, ok := asked["line_items"]; !ok {
+		return nil, invalid("$.line_items", "line_items are missing.")
+	}
+	wanted, err := asked.merge(nothing)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	if wanted.ID != nil && *wanted.ID != c.id {
-		return 0, nil, invalid("$.id", "The body is about another checkout than the path.")
-	}
-	release, err := in.take(ctx, s)
+	s, err := in.enter(ctx, checkoutID(c.token), adapter.Begun)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	defer release()
-	now, err := in.now(s)
-	if err != nil {
-		return 0, nil, err
-	}
-	// The protocol knows no change, so the engine cannot say whether there may be one: it would let the next enactment be
-	// created, and a Cancel of the one in force even after Completed.
-	if status := now.facts.status(true); status != "ready_for_complete" {
-		return 0, nil, notModifiable("The checkout cannot be changed: %s.", describe(status))
-	}
-	before := now.contents
-	if !in.carriesDiscounts {
-		before.Discounts = now.codes
-	}
-	contents, err := wanted.merge(before)
-	if err != nil {
-		return 0, nil, err
-	}
-	asShown, err := in.asShown(ctx, before)
-	if err != nil {
-		return 0, nil, err
-	}
-	again, err := wanted.merge(asShown)
-	if err != nil {
-		return 0, nil, err
-	}
-	if !in.same(contents, before) && !in.same(again, asShown) {
-		if err := in.replace(ctx, s, now.member, contents); err != nil {
-			return 0, nil, err
-		}
-	}
-	in.mu.Lock()
-	s.heard(wanted, contents)
-	in.mu.Unlock()
-	return in.showing(ctx, http.StatusOK, s)
-}
-
-// same tells whether there is no difference that would be bound.
-func (in *Inbound) same(a, b Contents) bool {
-	return a.LineItems.Equal(b.LineItems) && a.Buyer.Equal(b.Buyer) && a.Fulfillment.Equal(b.Fulfillment) &&
-		(!in.carriesDiscounts || a.Discounts.Equal(b.Discounts))
-}
-
-// asShown gives contents with fulfillment as the platform was shown it, which has ids that the platform did not give: a
-// platform that sends back what it was shown changes nothing.
-func (in *Inbound) asShown(ctx context.Context, contents Contents) (Contents, error) {
-	p, err := in.present(ctx, contents)
-	if err != nil {
-		return Contents{}, err
-	}
-	if p.Fulfillment == nil {
-		return contents, nil
-	}
-	shown, err := json.Marshal(p.Fulfillment)
-	if err != nil {
-		return Contents{}, fmt.Errorf("ucp: inbound: encode fulfillment: %w", err)
-	}
-	contents.Fulfillment, err = mergeFulfillment(shown, null)
-	return contents, err
-}
-
-// take waits for the turn to change the chain. Only what adds to a chain takes turns; payments and cancellations meet
-// it in the engine.
-func (in *Inbound) take(ctx context.Context, s *session) (release func(), err error) {
-	select {
-	case <-s.turn:
-		return func() { s.turn <- struct{}{} }, nil
-	case <-ctx.Done():
-		return nil, &problem{
-			status: http.StatusServiceUnavailable, code: "BUSY", transient: true, detail: "The checkout is being changed by another request.",
-		}
-	}
-}
-
-// replace puts an enactment with other contents in the place of the one in force: first the new one is created, then
-// the old one is cancelled in its favour. It fails with a problem, and the old one stays in force, if the Business
-// refuses the new one, or if the old one is paid for first.
-func (in *Inbound) replace(ctx context.Context, s *session, old *member, contents Contents) error {
-	const what = "The change"
-	in.mu.Lock()
-	if s.changes() >= in.options.Changes {
-		in.mu.Unlock()
-		return &problem{
-			status: http.StatusConflict, code: "TOO_MANY_CHANGES",
-			detail: "The checkout has been changed too often: create another, or complete or cancel this one.",
-		}
-	}
-	m := s.next()
-	m.wanted = true
-	in.mu.Unlock()
-	err := in.bind(ctx, s, m, contents)
-	if err == nil {
-		// What cannot be shown must not be put in force: nobody could look at the checkout any more, or change it.
-		_, err = in.present(ctx, contents)
-	}
-	if err != nil {
-		in.giveUp(ctx, s, m)
-		return err
-	}
-	// Not with ctx, for if this were given up before it is decided, the new one would have to be cancelled, and might
-	// be in force nevertheless.
-	cancel := in.agent.Attempt(context.WithoutCancel(ctx), "Cancel", adapter.Values{"cid": old.cid}, adapter.WithAttemptID(replacing+m.cid))
-	if err := cancel.Err(ctx); err != nil {
-		select {
-		case <-cancel.Done():
-			in.giveUp(ctx, s, m)
-		default:
-			go func() {
-				<-cancel.Done()
-				in.giveUp(ctx, s, m)
-			}()
-		}
-		return refusedBy(err, what)
-	}
-	var f facts
-	err = in.await(ctx, s, func() bool { f = old.facts(); return f.cancel != nil && f.ended() })
-	in.giveUp(ctx, s, m)
+	defer s.leave()
+	rejection, err := s.attempt(ctx, "create:"+c.token, "Create", wanted.bind(enactment.Values{
+		"rev": enactment.MustValue(0), "profile": enactment.MustValue(profileIn(c.agent)),
+	}))
 	switch {
 	case err != nil:
-		return unanswered(what)
-	case f.completed != nil:
-		return notModifiable("The change came too late: the checkout has been completed.")
+		return nil, err
+	case rejection != nil && (rejection.Code == enactment.Malformed || rejection.Code == enactment.AlreadyHappened):
+		return nil, errReused // The key has made another checkout; or the same, asked for in another way.
+	case rejection != nil:
+		return nil, refusedBy(rejection, what)
 	}
-	return nil
+	standing, err := s.await(ctx, what, answered)
+	if err != nil {
+		return nil, err
+	}
+	if standing.Refused != nil {
+		return nil, said(standing.Refused, "reason", statusOfRefusal)
+	}
+	// What was answered at first, also if the request is repeated after more has happened.
+	return in.showing(http.StatusCreated, s.at(1, standing))
 }
 
-// giveUp ends the wait to put an enactment in force. If it is in force, or will be when the Cancel of the one before is
-// answered, nothing comes of that; if it cannot be any more, it is cancelled, now or when the Business has created it.
-func (in *Inbound) giveUp(ctx context.Context, s *session, m *member) {
-	in.mu.Lock()
-	m.wanted = false
-	in.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.options.AnswerTimeout)
-	defer cancel()
-	in.sweep(ctx, s)
+// at gives how the checkout stood right after the statement of a revision.
+func (s *session) at(revision int64, now model.Standing) model.Standing {
+	if now.Revision == revision && !now.Ended() && now.Update == nil && now.Complete == nil && now.Cancel == nil {
+		return now
+	}
+	var then model.Standing
+	for _, i := range s.visit.Instances() {
+		then.Fold(&i)
+		if then.Revision == revision {
+			return then
+		}
+	}
+	return now
 }
 
-// cancel ends the chain.
-func (in *Inbound) cancel(ctx context.Context, c call) (int, any, error) {
+// update asks for another revision.
+func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
+	const what = "The change"
+	asked, err := readAsked(c.body)
+	if err != nil {
+		return nil, err
+	}
+	if id, err := asked.id(); err != nil {
+		return nil, err
+	} else if id != "" && id != c.id {
+		return nil, invalid("$.id", "The body is about another checkout than the path.")
+	}
+	s, standing, err := in.find(ctx, c.id, adapter.Known)
+	if err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	attempt := "update:" + c.token
+	for range mostTries {
+		if own := s.own(attempt); own != nil { // The request is repeated, or was just made.
+			return in.changed(ctx, s, own)
+		}
+		if standing, err = s.changeable(ctx, what, standing); err != nil {
+			return nil, err
+		}
+		if !c.matches(&standing) {
+			return nil, preconditionFailed
+		}
+		if standing.Revision > int64(in.options.Changes) {
+			return nil, &problem{
+				status: http.StatusConflict, code: "TOO_MANY_CHANGES",
+				detail: "The checkout has been changed too often: create another, or complete or cancel this one.",
+			}
+		}
+		wanted, err := asked.merge(wishOf(standing.Asked))
+		if err != nil {
+			return nil, err
+		}
+		rejection, err := s.attempt(ctx, attempt, "Update", wanted.bind(enactment.Values{
+			"rev": enactment.MustValue(standing.Revision), "cause": enactment.MustValue(attempt),
+		}))
+		switch {
+		case err != nil:
+			return nil, err
+		case rejection == nil:
+			continue
+		case !outdated(rejection) && rejection.Code != enactment.Malformed:
+			return nil, refusedBy(rejection, what)
+		}
+		// An attempt that was refused stays refused, so the next one is another.
+		attempt = nextAttempt(attempt)
+		if err := s.refresh(ctx); err != nil {
+			return nil, err
+		}
+		standing = s.standing()
+	}
+	return nil, busy("The checkout is being changed by others.")
+}
+
+// nextAttempt gives the id of another attempt of the same request.
+func nextAttempt(id string) string { return id + "+" }
+
+// changed waits for the answer to an update.
+func (in *Inbound) changed(ctx context.Context, s *session, update *enactment.Instance) (*result, error) {
+	var was model.Standing
+	var rejected *enactment.Instance
+	now, err := s.await(ctx, "The change", func(now model.Standing) bool {
+		was, rejected = model.Standing{}, nil
+		after := false
+		for _, i := range s.visit.Instances() {
+			was.Fold(&i)
+			switch {
+			case i.Attempt == update.Attempt && i.Action == "Update":
+				after = true
+			case !after:
+			case i.Action == "Rejected":
+				rejected = &i
+				return true
+			case i.Action == "Offered" || i.Action == "NeedsInput":
+				return true
+			}
+		}
+		return now.Ended()
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case rejected != nil:
+		return nil, said(rejected, "notice", statusOfRefusal)
+	case was.Ended():
+		return nil, tooLate("The change", &now)
+	}
+	return in.showing(http.StatusOK, was)
+}
+
+// changeable waits until nothing is to be answered, so that the checkout can be changed or paid. The problem says why it
+// cannot be.
+func (s *session) changeable(ctx context.Context, what string, standing model.Standing) (model.Standing, error) {
+	undecided := func(now model.Standing) bool {
+		owed := now.Owed()
+		return owed != model.AnswerUpdate && owed != model.Reopen || now.Ended()
+	}
+	if !undecided(standing) {
+		var err error
+		if standing, err = s.await(ctx, what, undecided); err != nil {
+			return standing, err
+		}
+	}
+	switch {
+	case standing.Ended():
+		return standing, tooLate(what, &standing)
+	case standing.Owed() == model.Settle:
+		return standing, busy("%s is not possible now: a payment is being taken.", what)
+	case standing.Cancel != nil:
+		return standing, busy("%s is not possible any more: the checkout is being canceled.", what)
+	}
+	return standing, nil
+}
+
+// tooLate is the problem of what comes after the end.
+func tooLate(what string, standing *model.Standing) *problem {
+	return notModifiable("%s is not possible any more: the checkout has been %s.", what, standing.Status())
+}
+
+// cancel ends a checkout without an order.
+func (in *Inbound) cancel(ctx context.Context, c call) (*result, error) {
 	const what = "The cancellation"
-	s, err := in.find(c.id)
+	s, standing, err := in.find(ctx, c.id, adapter.Known)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	release, err := in.take(ctx, s)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer release()
-	now, err := in.now(s)
-	if err != nil {
-		return 0, nil, err
-	}
-	attempt := "cancel:" + c.token + ":"
-	m := in.memberWith(s, "Cancel", attempt)
-	if m == nil {
-		// The engine would accept a Cancel after Completed or Declined, which nobody could answer then.
-		if status := now.facts.status(true); status == "completed" || status == "canceled" {
-			return 0, nil, notModifiable("The checkout cannot be canceled: %s.", describe(status))
+	defer s.leave()
+	attempt := "cancel:" + c.token
+	if s.own(attempt) == nil {
+		switch {
+		case standing.Ended():
+			return nil, tooLate(what, &standing)
+		case !c.matches(&standing):
+			return nil, preconditionFailed
 		}
-		m = now.member
-		cancel := in.agent.Attempt(ctx, "Cancel", adapter.Values{"cid": m.cid}, adapter.WithAttemptID(attempt+m.cid))
-		if err := cancel.Err(ctx); err != nil {
-			return 0, nil, refusedBy(err, what)
+		rejection, err := s.attempt(ctx, attempt, "Cancel", enactment.Values{})
+		switch {
+		case err != nil:
+			return nil, err
+		case rejection != nil && outdated(rejection):
+			now := s.standing()
+			if !now.Ended() {
+				return nil, busy("The checkout is being canceled by another request.")
+			}
+			return nil, tooLate(what, &now)
+		case rejection != nil:
+			return nil, refusedBy(rejection, what)
 		}
 	}
-	var f facts
-	if err := in.await(ctx, s, func() bool { f = m.facts(); return f.cancel != nil && f.ended() }); err != nil {
-		return 0, nil, unanswered(what)
+	standing, err = s.await(ctx, what, func(now model.Standing) bool { return now.Ended() })
+	switch {
+	case err != nil:
+		return nil, err
+	case standing.Cancelled == nil:
+		return nil, tooLate(what, &standing)
 	}
-	if f.completed != nil {
-		return 0, nil, notModifiable("The cancellation came too late: the checkout has been completed.")
-	}
-	return in.showing(ctx, http.StatusOK, s)
+	return in.showing(http.StatusOK, standing)
 }
 
-// memberWith gives the enactment of the chain in which an action happened by an attempt of a request, the beginning of
-// whose id is given; its end is the cid. A request that is repeated after its outcome was unknown is about that one,
-// whatever is in force by now. It is nil if there is none.
-func (in *Inbound) memberWith(s *session, action, attempt string) *member {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	for _, m := range s.members {
-		f := m.facts()
-		for _, done := range []*enactment.Instance{f.complete, f.cancel} {
-			if done != nil && done.Action == action && done.Attempt == attempt+m.cid {
-				return m
+// errReused says that the Idempotency-Key of a create was used before, so that its answer has to be looked up.
+var errReused = errors.New("ucp: inbound: the key of a create was used before")
+
+// complete pays.
+func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
+	const what = "The payment"
+	credential, err := in.readPayment(c.body)
+	if err != nil {
+		return nil, err
+	}
+	s, standing, err := in.find(ctx, c.id, adapter.Known)
+	if err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	attempt := "complete:" + c.token
+	own := s.own(attempt)
+	if own == nil {
+		if standing, err = s.changeable(ctx, what, standing); err != nil {
+			return nil, err
+		}
+		switch {
+		case !c.matches(&standing):
+			return nil, preconditionFailed
+		case standing.Statement.Action != "Offered":
+			if err := s.refresh(ctx); err != nil {
+				return nil, err
+			}
+			if standing = s.standing(); standing.Statement.Action != "Offered" {
+				return nil, unready(standing.Statement)
+			}
+		}
+		if err := in.courier.expect(ctx, c.id, profileIn(c.agent)); err != nil {
+			return nil, err
+		}
+		rejection, err := s.attempt(ctx, attempt, "Complete", enactment.Values{
+			"rev": enactment.MustValue(standing.Revision), "cause": enactment.MustValue(attempt), "credential": credential,
+		})
+		switch {
+		case err != nil:
+			return nil, err
+		case rejection != nil && outdated(rejection):
+			now := s.standing()
+			if !now.Ended() {
+				return nil, busy("The checkout was changed, or is being paid, by another request.")
+			}
+			return nil, tooLate(what, &now)
+		case rejection != nil:
+			return nil, refusedBy(rejection, what)
+		}
+		if own = s.own(attempt); own == nil {
+			return nil, fmt.Errorf("ucp: inbound: %s was accepted and is not there", attempt)
+		}
+	}
+	return in.paid(ctx, s, own)
+}
+
+// paid waits for the Business to take a payment, or not.
+func (in *Inbound) paid(ctx context.Context, s *session, complete *enactment.Instance) (*result, error) {
+	var declined *enactment.Instance
+	standing, err := s.await(ctx, "The payment", func(now model.Standing) bool {
+		declined = nil
+		for _, i := range s.visit.Instances() {
+			if value, ok := i.Value("rev"); ok && i.Action == "Declined" {
+				if revision, _ := complete.Value("rev"); revision.Equal(value) {
+					declined = &i
+					return true
+				}
+			}
+		}
+		return now.Ended()
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case declined != nil:
+		return nil, said(declined, "notice", statusOfDecline)
+	case standing.Completed == nil:
+		return nil, tooLate("The payment", &standing)
+	}
+	if err := in.courier.placed(ctx, s.cid, &standing); err != nil {
+		return nil, err
+	}
+	return in.showing(http.StatusOK, standing)
+}
+
+// unready says what lacks before a checkout can be paid.
+func unready(statement *enactment.Instance) *problem {
+	p := &problem{
+		status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The checkout cannot be paid yet.", transient: true,
+	}
+	var messages []Message
+	if value, ok := statement.Value("messages"); ok && value.Decode(&messages) == nil {
+		p.messages = messages
+		for i := len(messages) - 1; i >= 0; i-- {
+			if messages[i].Type == "error" {
+				p.detail = messages[i].Content
 			}
 		}
 	}
-	return nil
+	return p
 }
 
-// describe says in words what a status means for whoever wants to change the checkout.
-func describe(status string) string {
-	switch status {
-	case "completed":
-		return "it has been completed"
-	case "canceled":
-		return "it has been canceled"
-	case "complete_in_progress":
-		return "its payment is being taken"
-	default:
-		return "it is being canceled or replaced"
+// readPayment gives the instrument of a complete, together with a mandate that comes with it. Its contents are the
+// Business's to judge, but for the handler and the form of the mandate.
+func (in *Inbound) readPayment(text []byte) (enactment.Value, error) {
+	body, err := parse(text)
+	if err != nil {
+		return enactment.Value{}, err
 	}
+	var asked struct {
+		PaymentData map[string]json.RawMessage `json:"payment_data"`
+		AP2         *struct {
+			CheckoutMandate string `json:"checkout_mandate"`
+		} `json:"ap2"`
+	}
+	if err := readAs(body, "$", &asked); err != nil {
+		return enactment.Value{}, err
+	}
+	var handler string
+	instrument := asked.PaymentData
+	if json.Unmarshal(instrument["handler_id"], &handler) != nil {
+		return enactment.Value{}, invalid("$.payment_data.handler_id", "payment_data must be a payment instrument with a handler_id.")
+	}
+	if !in.takes(handler) {
+		return enactment.Value{}, &problem{
+			status: http.StatusBadRequest, code: "INVALID_REQUEST", path: "$.payment_data.handler_id",
+			detail: "Unsupported payment handler: it is not one that is offered.",
+		}
+	}
+	if asked.AP2 != nil {
+		if !mandate.MatchString(asked.AP2.CheckoutMandate) {
+			return enactment.Value{}, invalid("$.ap2.checkout_mandate", "The checkout mandate is not an SD-JWT with key binding.")
+		}
+		instrument["ap2"], _ = json.Marshal(asked.AP2)
+	}
+	value, err := enactment.ValueOf(instrument)
+	if err != nil {
+		return enactment.Value{}, invalid("$.payment_data", "payment_data is not sound JSON.")
+	}
+	return value, nil
 }
 
-// abandon gives up a checkout that nobody has been told of. It is cancelled, now or when the Business has created it.
-func (in *Inbound) abandon(ctx context.Context, s *session) {
-	in.mu.Lock()
-	s.abandoned = true
-	in.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), in.options.AnswerTimeout)
-	defer cancel()
-	in.sweep(ctx, s)
+func (in *Inbound) takes(handler string) bool {
+	for _, h := range in.options.PaymentHandlers {
+		if h.ID == handler {
+			return true
+		}
+	}
+	return len(in.options.PaymentHandlers) == 0
 }

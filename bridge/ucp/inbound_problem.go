@@ -1,15 +1,12 @@
 package ucp
 
 import (
-	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
-	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -22,7 +19,7 @@ type problem struct {
 	path, severity string
 	// messages take the place of the one message made of the above.
 	messages []Message
-	// transient tells that the same request may be answered otherwise later, so that the answer is not repeated for its
+	// transient tells that the same request may be answered otherwise later, so that the answer is not kept for its
 	// Idempotency-Key.
 	transient bool
 }
@@ -62,6 +59,13 @@ func notModifiable(format string, arguments ...any) *problem {
 	}
 }
 
+// busy is the answer to what comes while something else is being decided: it may be asked for again.
+func busy(format string, arguments ...any) *problem {
+	p := notModifiable(format, arguments...)
+	p.transient = true
+	return p
+}
+
 // unanswered is the answer when the Business has not answered in time: what was asked for may happen yet.
 func unanswered(what string) *problem {
 	return &problem{
@@ -70,89 +74,64 @@ func unanswered(what string) *problem {
 	}
 }
 
-// refusedBy makes a problem of what an attempt failed with. A refusal by the engine is a conflict with what has
-// happened in the meantime.
-func refusedBy(err error, what string) error {
-	var rejection *adapter.Rejection
-	switch {
-	case errors.As(err, &rejection):
-	case errors.Is(err, adapter.ErrUnknown), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return unanswered(what)
-	default:
-		return err
+var keyReused = &problem{
+	status: http.StatusConflict, code: "IDEMPOTENCY_CONFLICT", transient: true,
+	detail: "The Idempotency-Key was used for another request.",
+}
+
+var preconditionFailed = &problem{
+	status: http.StatusPreconditionFailed, code: "PRECONDITION_FAILED", transient: true,
+	detail: "The checkout is not any more what If-Match says.",
+}
+
+// invalid is the problem of a body that has not the shape of the wire.
+func invalid(path, format string, arguments ...any) *problem {
+	return &problem{
+		status: http.StatusUnprocessableEntity, code: "INVALID_REQUEST", path: path,
+		detail: fmt.Sprintf(format, arguments...),
 	}
-	p := notModifiable("%s is not possible any more: %s", what, rejection.Detail)
-	if rejection.Code == enactment.Malformed {
+}
+
+// refusedBy makes a problem of a refusal by the engine that no other state can explain: a conflict, or a value that
+// cannot be bound.
+func refusedBy(r *enactment.Rejection, what string) *problem {
+	p := notModifiable("%s is not possible any more: %s", what, r.Detail)
+	if r.Code == enactment.Malformed {
 		p.status, p.code = http.StatusUnprocessableEntity, "INVALID_REQUEST"
 	}
-	p.messages = []Message{{Type: "error", Code: string(rejection.Code), Content: p.detail, Severity: "recoverable"}}
+	p.messages = []Message{{Type: "error", Code: string(r.Code), Content: p.detail, Severity: "recoverable"}}
 	return p
 }
 
-// answer is what a Business bound when it said no: a sentence, or an object with a code, the sentence as content, detail
-// or message, and perhaps the path of what it is about.
-type answer struct {
-	Code    string `json:"code"`
-	Content string `json:"content"`
-	Detail  string `json:"detail"`
-	Message string `json:"message"`
-	Path    string `json:"path"`
-}
-
-func readAnswer(value enactment.Value, code, content string) answer {
-	var a answer
-	if value.Decode(&a.Content) != nil && value.Decode(&a) != nil {
-		a = answer{}
+// said makes a problem of the no of a Business, which an instance has bound under a name.
+func said(i *enactment.Instance, name string, status func(code string) int) *problem {
+	no := model.No{Code: "refused", Content: "The business refused."}
+	if value, ok := i.Value(name); ok {
+		if err := value.Decode(&no); err != nil {
+			no.Content = value.String()
+		}
 	}
-	a.Content = cmp.Or(a.Content, a.Detail, a.Message, content)
-	a.Code = cmp.Or(a.Code, code)
-	return a
-}
-
-func (a answer) message() Message {
-	return Message{Type: "error", Code: a.Code, Path: a.Path, Content: a.Content, Severity: "recoverable"}
-}
-
-// problem gives a no of the Business the form of the wire.
-func (a answer) problem(status int) *problem {
 	return &problem{
-		status: status, code: strings.ToUpper(a.Code), detail: a.Content, messages: []Message{a.message()},
+		status: status(no.Code), code: strings.ToUpper(no.Code), detail: no.Content,
+		messages: []Message{{Type: "error", Code: no.Code, Path: no.Path, Content: no.Content, Severity: "recoverable"}},
 	}
 }
 
-// refusal makes a problem of the reason why the Business did not create a checkout.
-func refusal(refused enactment.Instance) *problem {
-	reason, _ := refused.Value("reason")
-	return readAnswer(reason, "refused", "The business refused the checkout.").problem(http.StatusBadRequest)
-}
+// statusOfRefusal and statusOfDecline are what the public samples answer; UCP 2026-01-11 leaves it open.
+func statusOfRefusal(string) int { return http.StatusBadRequest }
 
-// declined gives the reason why the Business did not take the payment.
-func declined(f facts) answer {
-	decline, _ := f.declined.Value("decline")
-	return readAnswer(decline, "payment_declined", "The payment was declined.")
-}
-
-// reply is an answer ready to be sent, or to be sent again.
-type reply struct {
-	status     int
-	retryAfter bool
-	body       []byte
-}
-
-func newReply(status int, body any) (reply, error) {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return reply{}, fmt.Errorf("ucp: inbound: encode the answer: %w", err)
+func statusOfDecline(code string) int {
+	switch code {
+	case "out_of_stock":
+		return http.StatusConflict
+	case "fraud_detected":
+		return http.StatusForbidden
+	case "invalid":
+		return http.StatusBadRequest
+	default:
+		return http.StatusPaymentRequired
 	}
-	return reply{status: status, body: append(encoded, '\n')}, nil
 }
 
-func (r reply) write(w http.ResponseWriter) error {
-	w.Header().Set("Content-Type", "application/json")
-	if r.retryAfter {
-		w.Header().Set("Retry-After", "1")
-	}
-	w.WriteHeader(r.status)
-	_, err := w.Write(r.body)
-	return err
-}
+// problemOf finds the problem in an error.
+func problemOf(err error) (*problem, bool) { return errors.AsType[*problem](err) }

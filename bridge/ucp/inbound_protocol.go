@@ -2,31 +2,30 @@ package ucp
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/strabo-engine/strabo/langshaw"
 )
 
-// inboundActions are the actions of SimpleUCP that the bridge attempts and observes, with what it reads from them.
+// inboundActions are the actions of ucp-incremental that the bridge attempts and reads, with what it needs of them.
 var inboundActions = []struct {
 	role, action string
 	carries      []string
 }{
-	{"Platform", "Create", []string{"cid", "line_items", "buyer", "fulfillment"}},
-	{"Business", "Created", []string{"cid", "Create", "id", "currency", "totals"}},
-	{"Business", "Refused", []string{"cid", "Create", "reason"}},
-	{"Platform", "Complete", []string{"cid", "Created", "totals", "payment"}},
-	{"Platform", "Cancel", []string{"cid", "Created"}},
-	{"Business", "Completed", []string{"cid", "Complete", "order"}},
-	{"Business", "Declined", []string{"cid", "Complete", "decline"}},
-	{"Business", "Cancelled", []string{"cid", "Cancel"}},
+	{"Platform", "Create", []string{"cid", "rev", "profile", "line_items", "buyer", "fulfillment", "discounts", "instruments", "context"}},
+	{"Business", "Refused", []string{"cid", "reason"}},
+	{"Business", "Offered", []string{"cid", "rev", "id", "checkout", "messages", "currency", "totals"}},
+	{"Business", "NeedsInput", []string{"cid", "rev", "id", "checkout", "messages", "currency", "totals"}},
+	{"Platform", "Update", []string{"cid", "rev", "cause", "line_items", "buyer", "fulfillment", "discounts", "instruments", "context"}},
+	{"Business", "Rejected", []string{"cid", "rev", "notice"}},
+	{"Platform", "Complete", []string{"cid", "rev", "currency", "totals", "cause", "credential"}},
+	{"Business", "Completed", []string{"cid", "rev", "order"}},
+	{"Business", "Declined", []string{"cid", "rev", "notice"}},
+	{"Platform", "Cancel", []string{"cid", "id"}},
+	{"Business", "Cancelled", []string{"cid"}},
 }
 
 // checkInboundProtocol says what a protocol lacks to be played by the inbound bridge. It may have more.
 func checkInboundProtocol(protocol *langshaw.Protocol) error {
-	if !slices.Equal(slices.Collect(protocol.RootKey()), []string{"cid"}) {
-		return fmt.Errorf("ucp: inbound: protocol %s is not keyed by cid", protocol.Name())
-	}
 	for _, needed := range inboundActions {
 		action, ok := protocol.Action(needed.action)
 		if !ok || action.Role() != needed.role {

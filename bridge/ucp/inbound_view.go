@@ -2,20 +2,31 @@ package ucp
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
 	"net/http"
-	"slices"
+	"regexp"
+	"strconv"
 	"strings"
 
-	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
 )
+
+// This file is the model on the wire of UCP 2026-01-11: capabilities are a list, payment handlers stand in payment, and
+// discounts among totals are positive.
 
 // The capabilities that the bridge speaks.
 const (
 	checkoutCapability    = "dev.ucp.shopping.checkout"
 	fulfillmentCapability = "dev.ucp.shopping.fulfillment"
 	discountCapability    = "dev.ucp.shopping.discount"
+	consentCapability     = "dev.ucp.shopping.buyer_consent"
 	orderCapability       = "dev.ucp.shopping.order"
 )
+
+// mandate is what a checkout mandate looks like (UCP 2026-01-11, ap2_mandate.json).
+var mandate = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+(~[A-Za-z0-9_-]+)*$`)
 
 // capability names a capability; all but the name and version are for discovery only.
 type capability struct {
@@ -32,152 +43,185 @@ type metadata struct {
 }
 
 func spoken(names ...string) metadata {
-	m := metadata{Version: Release, Capabilities: []capability{}}
+	m := metadata{Version: Release, Capabilities: make([]capability, 0, len(names))}
 	for _, name := range names {
 		m.Capabilities = append(m.Capabilities, capability{Name: name, Version: Release})
 	}
 	return m
 }
 
-// checkoutView is a checkout as the wire shows it. It has no place for a payment.
-type checkoutView struct {
-	UCP         metadata         `json:"ucp"`
-	ID          string           `json:"id"`
-	LineItems   []PresentedItem  `json:"line_items"`
-	Buyer       *enactment.Value `json:"buyer,omitempty"`
-	Status      string           `json:"status"`
-	Currency    enactment.Value  `json:"currency"`
-	Totals      enactment.Value  `json:"totals"`
-	Messages    []Message        `json:"messages,omitempty"`
-	Links       []Link           `json:"links"`
-	Payment     paymentView      `json:"payment"`
-	Order       *enactment.Value `json:"order,omitempty"`
-	Fulfillment any              `json:"fulfillment,omitempty"`
-	Discounts   any              `json:"discounts,omitempty"`
+// orderLink is what a completed checkout says of its order.
+type orderLink struct {
+	ID           string `json:"id"`
+	PermalinkURL string `json:"permalink_url"`
 }
 
-type paymentView struct {
-	Handlers    []PaymentHandler `json:"handlers"`
-	Instruments []struct{}       `json:"instruments"`
-}
+// statedMembers are those of a statement's checkout that go to the wire as they are, since both have the same form.
+var statedMembers = []string{"line_items", "buyer", "links", "fulfillment", "discounts", "expires_at", "continue_url"}
 
-// shown is what a chain shows at one moment.
-type shown struct {
-	member   *member
-	facts    facts
-	contents Contents
-	codes    enactment.Value
-	currency string
-}
-
-// now reads what a chain shows; the problem is 404 while the Business has not created anything.
-func (in *Inbound) now(s *session) (shown, error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	m := s.inForce()
-	f := m.facts()
-	if f.create == nil || f.created == nil {
-		return shown{}, notFound("Checkout session", s.id)
-	}
-	return shown{member: m, facts: f, contents: contentsOf(f), codes: s.codes, currency: s.currency}, nil
-}
-
-func contentsOf(f facts) Contents {
-	value := func(name string) enactment.Value {
-		if v, ok := f.create.Value(name); ok {
-			return v
+// lowered gives totals as the wire has them.
+func lowered(totals []Total) []Total {
+	for i := range totals {
+		if t := &totals[i]; t.Type == "discount" || t.Type == "items_discount" {
+			t.Amount = -t.Amount
 		}
-		return null
 	}
-	return Contents{
-		LineItems: value("line_items"), Buyer: value("buyer"), Fulfillment: value("fulfillment"), Discounts: value("discounts"),
-	}
+	return totals
 }
 
-// view shows a chain as the wire has it.
-func (in *Inbound) view(ctx context.Context, s *session) (*checkoutView, error) {
-	now, err := in.now(s)
-	if err != nil {
+// etagOf names what a checkout shows: a revision, and what has become of it.
+func etagOf(s *model.Standing) string {
+	return `"` + strconv.FormatInt(s.Revision, 10) + "-" + s.Status() + `"`
+}
+
+// view shows a checkout as the wire has it. It has no place for a payment. The text is put together of values that are
+// sound JSON already: this is what the bridge does most.
+func (in *Inbound) view(s model.Standing) (json.RawMessage, error) {
+	value := func(name string) string {
+		v, _ := s.Statement.Value(name)
+		return v.String()
+	}
+	body := make(map[string]string, len(statedMembers))
+	for name, text := range members(value("checkout")) {
+		if text != "null" {
+			body[name] = text
+		}
+	}
+	totals := value("totals")
+	if strings.Contains(totals, "discount") {
+		var all []Total
+		v, _ := s.Statement.Value("totals")
+		if err := v.Decode(&all); err != nil {
+			return nil, fmt.Errorf("ucp: inbound: totals of a statement: %w", err)
+		}
+		text, err := json.Marshal(lowered(all))
+		if err != nil {
+			return nil, fmt.Errorf("ucp: inbound: totals of a statement: %w", err)
+		}
+		totals = string(text)
+	}
+	out := make([]byte, 0, 4096)
+	out = append(out, `{"ucp":{"version":"`+Release+`","capabilities":[`...)
+	out = appendCapability(out, checkoutCapability)
+	for _, extension := range []struct {
+		name  string
+		there bool
+	}{
+		{consentCapability, strings.Contains(body["buyer"], `"consent"`)},
+		{fulfillmentCapability, body["fulfillment"] != ""},
+		{discountCapability, body["discounts"] != ""},
+	} {
+		if extension.there {
+			out = appendCapability(append(out, ','), extension.name)
+		}
+	}
+	out = append(out, `]},"id":`...)
+	out = append(out, value("id")...)
+	out = append(out, `,"status":"`+s.Status()+`","currency":`...)
+	out = append(out, value("currency")...)
+	out = append(out, `,"totals":`...)
+	out = append(out, totals...)
+	for _, name := range statedMembers {
+		if text := body[name]; text != "" {
+			out = append(append(append(append(out, `,"`...), name...), `":`...), text...)
+		}
+	}
+	if messages := value("messages"); !s.Ended() && messages != "[]" {
+		out = append(append(out, `,"messages":`...), messages...)
+	}
+	if order, err := orderOf(&s); err != nil {
 		return nil, err
-	}
-	p, err := in.present(ctx, now.contents)
-	switch {
-	case err == nil:
-	case now.facts.completed == nil:
-		return nil, err
-	default: // That there is an order has to be said, also by a shop that cannot show its goods.
-		in.log.ErrorContext(ctx, "ucp: a completed checkout is shown without its goods", "error", err)
-		p = Presentation{LineItems: []PresentedItem{}, Messages: []Message{{Type: "warning", Code: "incomplete_view", Content: "The goods cannot be shown."}}}
-	}
-	v := &checkoutView{
-		ID: s.id, LineItems: p.LineItems, Status: now.facts.status(missing(p.Messages) == nil),
-		Messages: slices.Clone(p.Messages), Links: in.options.Links,
-		Payment:     paymentView{Handlers: in.options.PaymentHandlers, Instruments: []struct{}{}},
-		Fulfillment: p.Fulfillment, Discounts: p.Discounts,
-	}
-	v.Currency, _ = now.facts.created.Value("currency")
-	// UCP leaves it to the business what it sells in; but a platform that asked for something else must not overlook it.
-	var currency string
-	if now.currency != "" && v.Currency.Decode(&currency) == nil && currency != now.currency {
-		v.Messages = append(v.Messages, Message{
-			Type: "warning", Code: "currency_unavailable", Path: "$.currency",
-			Content: "The currency is " + currency + ", not the one that was asked for.",
-		})
-	}
-	v.Totals, _ = now.facts.created.Value("totals")
-	if v.Links == nil {
-		v.Links = []Link{}
-	}
-	if v.Payment.Handlers == nil {
-		v.Payment.Handlers = []PaymentHandler{}
-	}
-	capabilities := []string{checkoutCapability}
-	if p.Fulfillment != nil {
-		capabilities = append(capabilities, fulfillmentCapability)
-	}
-	if p.Discounts != nil {
-		capabilities = append(capabilities, discountCapability)
-	}
-	v.UCP = spoken(capabilities...)
-	if !now.contents.Buyer.Equal(null) {
-		v.Buyer = &now.contents.Buyer
-	}
-	switch f := now.facts; v.Status {
-	case "completed":
-		if order, ok := f.completed.Value("order"); ok {
-			v.Order = &order
+	} else if order != nil {
+		text, err := json.Marshal(order)
+		if err != nil {
+			return nil, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
 		}
-		v.Messages = slices.DeleteFunc(v.Messages, func(m Message) bool { return m.Type == "error" })
-	case "canceled":
-		v.Messages = slices.DeleteFunc(v.Messages, func(m Message) bool { return m.Type == "error" })
-	default:
-		if f.declined != nil {
-			v.Messages = append(v.Messages, declined(f).message())
-		}
-		if f.cancel != nil && !f.over() {
-			v.Messages = append(v.Messages, Message{Type: "info", Content: "The checkout is being canceled or replaced."})
-		}
+		out = append(append(out, `,"order":`...), text...)
 	}
-	if v.Discounts == nil && !now.codes.IsZero() && !now.codes.Equal(null) {
-		v.Messages = append(v.Messages, Message{
-			Type: "warning", Code: "discount_code_invalid", Path: "$.discounts.codes", Content: "Discount codes are not taken here.",
-		})
-	}
-	return v, nil
+	out = append(out, `,"payment":{"handlers":`...)
+	out = append(out, in.handlers...)
+	return append(out, `,"instruments":[]}}`...), nil
 }
 
-// missing gives the first message that keeps a checkout from being paid.
-func missing(messages []Message) *Message {
-	i := slices.IndexFunc(messages, func(m Message) bool { return m.Type == "error" })
-	if i < 0 {
-		return nil
+func appendCapability(out []byte, name string) []byte {
+	return append(append(append(out, `{"name":"`...), name...), `","version":"`+Release+`"}`...)
+}
+
+// members ranges over the members of a JSON object that is sound and has no white space, as a [enactment.Value] has it.
+func members(object string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for at := 1; at < len(object)-1; at++ {
+			name := at + 1
+			at = skip(object, at)
+			end := at - 1
+			from := at + 1
+			at = skip(object, from)
+			if !yield(object[name:end], object[from:at]) {
+				return
+			}
+		}
 	}
-	return &messages[i]
+}
+
+// skip gives the place behind the value that begins at a place.
+func skip(text string, at int) int {
+	depth := 0
+	for ; at < len(text); at++ {
+		switch text[at] {
+		case '"':
+			for at++; text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return at
+			}
+			depth--
+		case ',', ':':
+			if depth == 0 {
+				return at
+			}
+		}
+	}
+	return at
+}
+
+// orderOf says what a checkout has become; nil if there is no order.
+func orderOf(s *model.Standing) (*orderLink, error) {
+	ended := s.Completed
+	if ended == nil {
+		ended = s.BuyerCompleted
+	}
+	if ended == nil {
+		return nil, nil
+	}
+	order, _ := ended.Value("order")
+	link := new(orderLink)
+	if err := order.Decode(link); err != nil {
+		return nil, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
+	}
+	return link, nil
 }
 
 // discover answers with the Business's profile.
-func (in *Inbound) discover(_ context.Context, c call) (int, any, error) {
-	const site = "https://ucp.dev/"
+func (in *Inbound) discover(_ context.Context, c call) (*result, error) {
+	site := "https://ucp.dev/"
+	description := "services/shopping/rest.openapi.json"
+	handlers := in.options.PaymentHandlers
+	if in.options.Documents != nil {
+		site = c.base + documentsPath
+		description = "services/shopping/openapi.json" // as it lies among the documents of the release
+		handlers = make([]PaymentHandler, len(handlers))
+		for i, h := range in.options.PaymentHandlers {
+			h.Spec, h.ConfigSchema = site+"handlers/"+h.ID, site+"handlers/"+h.ID+"/config.json"
+			h.InstrumentSchemas = []string{site + "schemas/shopping/types/card_payment_instrument.json"}
+			handlers[i] = h
+		}
+	}
 	type rest struct {
 		Schema   string `json:"schema"`
 		Endpoint string `json:"endpoint"`
@@ -200,25 +244,24 @@ func (in *Inbound) discover(_ context.Context, c call) (int, any, error) {
 	profile.UCP.Version = Release
 	profile.UCP.Services = map[string]service{shoppingService: {
 		Version: Release, Spec: site + "specification/reference",
-		REST: rest{Schema: site + "services/shopping/rest.openapi.json", Endpoint: c.base},
+		REST: rest{Schema: site + description, Endpoint: c.base},
 	}}
-	offered := []string{checkoutCapability, orderCapability, fulfillmentCapability}
-	if in.carriesDiscounts {
-		offered = append(offered, discountCapability)
-	}
-	for _, name := range offered {
+	for _, name := range []string{
+		checkoutCapability, orderCapability, fulfillmentCapability, discountCapability, consentCapability,
+	} {
 		short := name[strings.LastIndexByte(name, '.')+1:]
 		offer := capability{
-			Name: name, Version: Release, Spec: site + "specification/" + short, Schema: site + "schemas/shopping/" + short + ".json",
+			Name: name, Version: Release, Spec: site + "specification/" + strings.ReplaceAll(short, "_", "-"),
+			Schema: site + "schemas/shopping/" + short + ".json",
 		}
-		if name == fulfillmentCapability || name == discountCapability {
+		if name != checkoutCapability && name != orderCapability {
 			offer.Extends = checkoutCapability
 		}
 		profile.UCP.Capabilities = append(profile.UCP.Capabilities, offer)
 	}
-	profile.Payment.Handlers = in.options.PaymentHandlers
-	if profile.Payment.Handlers == nil {
+	profile.Payment.Handlers = handlers
+	if handlers == nil {
 		profile.Payment.Handlers = []PaymentHandler{}
 	}
-	return http.StatusOK, profile, nil
+	return &result{status: http.StatusOK, body: profile}, nil
 }

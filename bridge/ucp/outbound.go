@@ -106,7 +106,8 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if caller == nil {
 		client := options.Client
 		if client == nil {
-			own, err := guardOf(business.URL)
+			// A business without a URL was not discovered, so that its endpoint is the program's own word.
+			own, err := guardOf(cmp.Or(business.URL, business.Endpoint))
 			if err != nil {
 				return nil, fmt.Errorf("ucp: outbound: %w", err)
 			}

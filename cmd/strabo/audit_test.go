@@ -1,7 +1,12 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +19,50 @@ import (
 	"github.com/strabo-engine/strabo/bridge/audit/natsaudit"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )
+
+// TestBuyIsAudited buys twice, and looks at what is written and printed: no payment token, no idempotency key.
+func TestBuyIsAudited(t *testing.T) {
+	url, shop := lampShop(t)
+	dir := t.TempDir()
+	file, journal := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "journal")
+	const token = "tok_9f81-of-nobody" // not one of those that the shop tells everybody
+	for order, pay := range []string{"demo_pay:coins", "demo_pay:" + token} {
+		code, out, errs := runStrabo("", append([]string{
+			"buy", "--business", url, "--item", "oil-lamp", "--currency", "EUR", "--pay", pay, "--audit", file,
+			"--journal", journal, "--order-id", fmt.Sprint("order-", order),
+		}, pharos...)...)
+		require.Contains(t, []int{exitFine, exitNo}, code, out+errs)
+	}
+	require.Equal(t, 1, shop.Orders())
+	var printed strings.Builder
+	for _, arguments := range [][]string{{}, {"--long"}, {"--json"}} {
+		code, out, errs := runStrabo("", append([]string{"audit", "--file", file}, arguments...)...)
+		require.Zero(t, code, errs)
+		printed.WriteString(out)
+	}
+	require.Contains(t, printed.String(), " intent ")
+	require.Contains(t, printed.String(), " checkout_complete POST "+url)
+	written, err := os.ReadFile(file)
+	require.NoError(t, err)
+	kept, err := os.ReadFile(journal)
+	require.NoError(t, err)
+	keys := regexp.MustCompile(`"key":"([^"]+)"`).FindAllStringSubmatch(string(kept), -1)
+	require.NotEmpty(t, keys)
+	for _, text := range []string{printed.String(), string(written)} {
+		require.NotContains(t, text, token)
+		require.NotContains(t, text, base64.RawStdEncoding.EncodeToString([]byte(token))[:9])
+		for _, key := range keys {
+			require.NotContains(t, text, key[1])
+		}
+	}
+	// Where the audit cannot be written, nothing is bought.
+	code, _, errs := runStrabo("", append([]string{
+		"buy", "--business", url, "--item", "oil-lamp", "--currency", "EUR", "--audit", filepath.Join(dir, "no", "audit.jsonl"),
+	}, pharos...)...)
+	require.Equal(t, exitWrongUse, code)
+	require.Contains(t, errs, "--audit")
+	require.Equal(t, 1, shop.Orders())
+}
 
 // TestAuditAndApprovalsOverNATS runs the commands beside a bridge that keeps both in a NATS.
 func TestAuditAndApprovalsOverNATS(t *testing.T) {

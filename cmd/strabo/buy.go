@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/user"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/strabo-engine/strabo/bridge"
-	"github.com/strabo-engine/strabo/bridge/policy"
+	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
@@ -45,6 +43,10 @@ type buyCommand struct {
 	Journal string `group:"Journal" placeholder:"FILE" help:"Write down what is asked of the shop before it is asked, so that the same command again goes on with the purchase instead of buying twice."`
 	OrderID string `group:"Journal" name:"order-id" placeholder:"ID" help:"Which purchase in the journal; a new id begins a new one. By default order."`
 
+	Policy string `group:"Policy" type:"path" placeholder:"FILE" help:"A runtime.yaml: what is wanted of the operations of a UCP shop beyond their contracts. It may only tighten them."`
+	Ask    string `group:"Policy" type:"path" placeholder:"DIR" help:"Pay only when somebody has agreed with strabo approvals; the question is put into this directory (DIR.key, or that of --audit, has the key of its digests). Without it the command itself agrees."`
+	Audit  string `group:"Policy" type:"path" placeholder:"FILE" help:"Append to an audit what is asked of the shop and what is not, for strabo audit. What changes anything does not leave unless it is in there first. FILE.key has the key of its hashes."`
+
 	Timeout time.Duration `default:"2m" help:"How long to wait, also for finding out what became of a lost call."`
 	JSON    bool          `name:"json" help:"Print records and calls, one JSON object a line, instead of the order."`
 }
@@ -59,6 +61,9 @@ If a call to the shop is lost, its fate is asked for; while that is unknown noth
 		`purchase outlives the process: run the same command again after a crash, or when nobody could tell whether there ` +
 		`is an order, and it goes on with the same checkout and the same idempotency keys. A purchase that has ended ends ` +
 		`the same way again, without a call; to buy again, or to pay in another way, give another --order-id.
+
+Every call is made under the contracts of protocols/simple-ucp.contracts.yaml: to pay is of high risk, is done on behalf of ` +
+		`the user who runs the command, and takes an approval. The command itself is one, unless --ask has another asked.
 
 With --json the last line is of kind unknown if nobody can tell what became of a call, and of kind diverged if the ` +
 		`shop did what the protocol does not allow: with enactment, action, step, order (none if certainly nothing was ` +
@@ -77,6 +82,7 @@ func (buyCommand) examples() string {
   strabo buy --business https://shop.example --item lamp --street '9 New Rd' --city Austin --region TX \
       --postal-code 73301 --country US --max 10000
   strabo buy --business https://shop.example --item lamp --journal purchases.journal --order-id lamp-for-ada
+  strabo buy --business https://shop.example --item lamp --ask approvals --audit audit.jsonl --timeout 1h
   strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.status).url'
 `
 }
@@ -135,6 +141,12 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer done()
 
+	under, finish, err := c.policy(s)
+	if err != nil {
+		return err
+	}
+	defer finish()
+
 	told := new(story.Story)
 	at, err := counter.Open(business, counter.Options{
 		Decide: func(bill shopper.Bill) shopper.Decision {
@@ -146,10 +158,10 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 			}
 			return shopper.Decision{Pay: instrument}
 		},
-		Currency: c.Currency, Recorder: told.Recorder(platformSide), Audit: told, Purchase: purchase, Patience: patience(ctx),
+		Currency: c.Currency, Recorder: told.Recorder(platformSide), Purchase: purchase, Patience: patience(ctx),
+		Policy: under.policy, Audit: audit.All(told, under.audit), AuditRequired: c.Audit != "", Hasher: under.hasher,
 		Logger:  slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelError})),
-		Subject: c.subject(),
-		Grant:   policy.StandingGrant{By: c.subject(), Reason: "the command strabo buy" + c.bound()},
+		Subject: c.subject(), Approvals: under.approvals,
 	})
 	if err != nil {
 		return err
@@ -181,22 +193,6 @@ func patience(ctx context.Context) time.Duration {
 		return 0
 	}
 	return max(time.Until(deadline)*9/10, time.Millisecond)
-}
-
-// subject is for whom is bought: whoever types the command.
-func (c *buyCommand) subject() string {
-	if who, err := user.Current(); err == nil && who.Username != "" {
-		return "local:" + who.Username
-	}
-	return fmt.Sprintf("local:%d", os.Getuid())
-}
-
-// bound says up to which total the command agrees to pay.
-func (c *buyCommand) bound() string {
-	if c.Max == nil {
-		return ""
-	}
-	return fmt.Sprintf(" --max %d", *c.Max)
 }
 
 // objection says why a bill is not to be paid; empty if it is.
@@ -340,8 +336,20 @@ func describeEnding(ending shopper.Ending) string {
 		}
 		return "Cancelled."
 	default:
+		if words, unasked := neverAsked(ending.Said); unasked {
+			return "Not asked of the shop: " + story.Short(words, longestWords)
+		}
 		return "The shop " + strings.ToLower(ending.Action) + ": " + story.Short(wordsOf(ending.Said), longestWords)
 	}
+}
+
+// neverAsked tells whether a reason is the bridge's own, by which nothing was sent, and gives its words.
+func neverAsked(reason enactment.Value) (string, bool) {
+	var said struct{ Code, Message string }
+	if reason.Decode(&said) != nil {
+		return "", false
+	}
+	return said.Message, said.Code == "request_invalid"
 }
 
 // wordsOf finds the sentence in a reason, whatever shape it has; the reason itself if there is none.

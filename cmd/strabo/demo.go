@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/demoshop"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
@@ -49,7 +49,7 @@ func (demoCommand) examples() string {
   strabo demo --cancel             Ask for one, look at the bill, and cancel.
   strabo demo --race --rounds 50   Let a payment and a cancellation race: one of them wins, each time.
   strabo demo --executor process --store ./data
-  strabo enactments ls simple-ucp --system demo-shop --store ./data
+  strabo enactments ls ucp-incremental --system demo-shop --store ./data
   strabo demo --executor nats --finalize batch --window 5ms
   strabo demo --json | jq -r 'select(.status) | [.method, .url, .status] | @tsv'
 `
@@ -103,24 +103,25 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	rules, err := protocols.Load("simple-ucp")
-	if err != nil {
-		return err
-	}
-	for _, side := range []string{shopSide, platformSide} {
+	for side, protocol := range map[string]string{shopSide: "ucp-incremental", platformSide: "simple-ucp"} {
+		rules, err := protocols.Load(protocol)
+		if err != nil {
+			return err
+		}
 		if err := all.claim(ctx, c.system(side), rules); err != nil {
 			return err
 		}
 	}
-	told := &story.Story{Comment: explainChains()}
-	goods := demoshop.Goods()
-	if c.Race {
-		for i := range goods { // Nothing is to run out while they race.
-			goods[i].Stock += int64(2 * c.Rounds)
-		}
+	told := &story.Story{Comment: explainRevisions()}
+	more := 0
+	if c.Race { // Nothing is to run out while they race.
+		more = 2 * c.Rounds
 	}
-	shop := demoshop.New(goods, demoshop.Delivery(), demoshop.Customers())
-	server, err := demoshop.Serve(shop, demoshop.ServeOptions{
+	lamps, err := demoshop.New(int64(more))
+	if err != nil {
+		return err
+	}
+	server, err := demoshop.Serve(lamps, demoshop.ServeOptions{
 		Engine: all.of(ctx, c.system(shopSide)), Recorder: told.Recorder(shopSide), Logger: logger,
 	})
 	if err != nil {
@@ -138,7 +139,7 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	} else {
 		err = c.tell(s.out, server.URL, told, endings)
 	}
-	if err == nil && !c.cameOut(endings, shop, told) {
+	if err == nil && !c.cameOut(endings, lamps, told) {
 		fmt.Fprintln(s.err, "strabo: the story did not come out as it should")
 		err = errNo
 	}
@@ -158,7 +159,7 @@ func (c *demoCommand) act(
 	}
 	at, err := counter.Open(business, counter.Options{
 		Engine: open, Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Audit: told, Logger: logger,
-		Subject: "shopper", Grant: policy.StandingGrant{By: "shopper", Reason: "a demonstration"},
+		Subject: "shopper", Approvals: policy.StandingGrant{By: "shopper", Reason: "a demonstration"},
 	})
 	if err != nil {
 		return nil, err
@@ -182,7 +183,7 @@ func (c *demoCommand) act(
 }
 
 func (c *demoCommand) decide(shopper.Bill) shopper.Decision {
-	coins := map[string]any{"handler_id": demoshop.HandlerID, "token": demoshop.Tokens()[0], "brand": "Drachma", "last_digits": "0000"}
+	coins := map[string]any{"handler_id": shop.MockHandler, "token": shop.TokenPays, "brand": "Drachma", "last_digits": "0000"}
 	switch {
 	case c.Cancel:
 		return shopper.Decision{Cancel: true}
@@ -208,16 +209,15 @@ func (c *demoCommand) tell(w io.Writer, url string, told *story.Story, endings [
 	return err
 }
 
-// explainChains explains, where it first occurs, why a checkout is more than one enactment in the shop's engine.
-func explainChains() func(string, enactment.Record) string {
+// explainRevisions explains, where it first occurs, what a change of a checkout is in the shop's engine.
+func explainRevisions() func(string, enactment.Record) string {
 	seen := false
 	return func(side string, r enactment.Record) string {
-		var cid string
-		if side != shopSide || seen || r.Action != "Create" || r.Enactment.Values()["cid"].Decode(&cid) != nil || !strings.Contains(cid, ".2.") {
+		if side != shopSide || seen || r.Action != "Update" {
 			return ""
 		}
 		seen = true
-		return "What is bound stays bound: a PUT is a new enactment (.2), and when that is priced the old one (.1) is cancelled for it."
+		return "What is bound stays bound: a PUT asks for the next revision (rev), and what is paid is a revision and no other."
 	}
 }
 
@@ -249,10 +249,10 @@ func tally(endings []shopper.Ending, told *story.Story) (paid, cancelled, neithe
 }
 
 // cameOut tells whether the story is the one that was asked for, on both sides and in the shop's books.
-func (c *demoCommand) cameOut(endings []shopper.Ending, shop *demoshop.Shop, told *story.Story) bool {
+func (c *demoCommand) cameOut(endings []shopper.Ending, lamps *demoshop.Shop, told *story.Story) bool {
 	paid, cancelled, neither, both := tally(endings, told)
 	switch {
-	case shop.Orders() != paid || neither != 0 || both != 0:
+	case lamps.Orders() != paid || neither != 0 || both != 0:
 		return false
 	case c.Race:
 		return paid+cancelled == c.Rounds

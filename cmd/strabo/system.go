@@ -24,7 +24,9 @@ type systemCommands struct {
 	Enactments enactmentsCommand `cmd:"" help:"See what is going on in a system, and check its log."`
 	Backup     backupCommand     `cmd:"" help:"Write a system's log to a file."`
 	Restore    restoreCommand    `cmd:"" help:"Make a system from a backup."`
+	Shop       shopCommand       `cmd:"" help:"Open a shop that platforms buy from by UCP."`
 	Bench      benchCommand      `cmd:"" help:"Measure how many attempts a second are decided."`
+	Load       loadCommand       `cmd:"" help:"Measure how fast shops answer."`
 	NatsConfig natsConfigCommand `cmd:"" name:"nats-config" help:"Write the NATS accounts of a system."`
 }
 

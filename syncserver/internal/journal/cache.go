@@ -49,7 +49,7 @@ func (c *cache) acquire(key enactment.Key, rules *enactment.Rules) *Enactment {
 
 // release gives an enactment back. The caller holds its mutex.
 func (c *cache) release(e *Enactment) {
-	cost := 1 + len(e.given)
+	cost := e.cost()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e.use.users--

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
@@ -23,32 +24,21 @@ type Enactment struct {
 	// something happened, which cannot expire.
 	last, happened uint64
 	seats          map[string]string
-	given          map[attemptName]answer
+	answers        answers
 	decided        uint64
-	loaded         bool // the log was read, be it empty
-	doubt          bool // the log may be longer
-	saved          uint64
-	swept          int // how many answers there were when old ones were last dropped
+	loaded         bool        // the log was read, be it empty
+	doubt          bool        // the log may be longer
+	saved          uint64      // the sequence of the state when a snapshot was last made
+	saving         atomic.Bool // a snapshot is being made
+	bytes          int         // of values
+	completed      uint64      // the finalisation by which it became complete, 0 if it is not
 	folded         func(*enactment.State, enactment.Finalisation)
 
 	use usage
 }
 
-// attemptName is what makes an attempt the same attempt.
-type attemptName struct{ role, party, id string }
-
-func nameOf(a *enactment.Attempt) attemptName { return attemptName{a.Role, a.Party, a.ID} }
-
-// answer is what an attempt was answered.
-type answer struct {
-	digest wire.Digest
-	// at is when a refusal was written, by the clock of who wrote it, and known when it became known here.
-	at, known time.Time
-	outcome   enactment.Outcome
-}
-
 func newEnactment(key enactment.Key, rules *enactment.Rules) *Enactment {
-	return &Enactment{key: key, rules: rules, state: rules.NewState(key), given: make(map[attemptName]answer)}
+	return &Enactment{key: key, rules: rules, state: rules.NewState(key), answers: newAnswers()}
 }
 
 // Key says which enactment it is.
@@ -65,24 +55,18 @@ func (e *Enactment) Decided() uint64 { return e.decided }
 
 // Answer gives what an attempt was answered, if it is known.
 func (e *Enactment) Answer(a *enactment.Attempt, retention time.Duration) (enactment.Outcome, bool) {
-	had, ok := e.given[nameOf(a)]
+	had, ok := e.answers.find(e.state, nameOf(a))
 	if !ok {
 		return enactment.Outcome{}, false
 	}
 	if had.expired(retention) {
-		delete(e.given, nameOf(a))
+		delete(e.answers.refused, nameOf(a))
 		return enactment.Outcome{}, false
 	}
 	if had.digest != a.Digest() {
 		return enactment.Outcome{Rejection: ReusedID(), Sequence: had.outcome.Sequence}, true
 	}
 	return had.outcome, true
-}
-
-// expired tells whether an answer is one that need not be kept any more. No clock is asked for the time of day: one that
-// is put forward and back would have a refusal forgotten that is still in the log, and its attempt might be accepted.
-func (a *answer) expired(retention time.Duration) bool {
-	return a.outcome.Rejection != nil && time.Since(a.known) >= retention
 }
 
 // ReusedID refuses an attempt whose id was used for another.
@@ -103,7 +87,7 @@ type draft struct {
 
 // draft judges a window. Of copies the first is judged, and the others get its answer.
 func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time, retention time.Duration) draft {
-	e.sweep(retention)
+	e.answers.sweep(retention)
 	d := draft{outcomes: make([]enactment.Outcome, len(window))}
 	fresh := make([]enactment.Attempt, 0, len(window))
 	place := make([]int, 0, len(window))
@@ -155,17 +139,6 @@ func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time
 	return d
 }
 
-// sweep drops refusals that need not be kept any more, whenever the answers have doubled.
-func (e *Enactment) sweep(retention time.Duration) {
-	if len(e.given) < 2*e.swept+1024 {
-		return
-	}
-	maps.DeleteFunc(e.given, func(_ attemptName, a answer) bool {
-		return a.expired(retention)
-	})
-	e.swept = len(e.given)
-}
-
 // firstOf finds an earlier attempt of the window under the same name, -1 if there is none.
 func firstOf(window []enactment.Attempt, places []int, i int) int {
 	for _, at := range places {
@@ -210,12 +183,16 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 		if e.folded != nil {
 			e.folded(e.state, f)
 		}
+		if f.Completed {
+			e.completed = f.Sequence
+		}
 		e.happened = sequence
 		e.seats = entry.Seats
 		for n := range f.Instances {
 			i := &f.Instances[n]
-			e.given[attemptName{i.Role, i.Party, i.Attempt}] = answer{
-				digest: entry.Digests[n], outcome: enactment.Outcome{Instance: *i, Sequence: f.Sequence},
+			e.answers.accept(i, entry.Digests[n], f.Sequence)
+			for _, value := range i.Values() {
+				e.bytes += len(value.String())
 			}
 		}
 	}
@@ -224,14 +201,7 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 		now = time.Now()
 	}
 	for n := range entry.Refused {
-		r := &entry.Refused[n]
-		name := attemptName{r.Role, r.Party, r.Attempt}
-		if had, ok := e.given[name]; ok && (had.outcome.Rejection == nil || had.at.After(entry.At)) {
-			continue
-		}
-		e.given[name] = answer{
-			digest: r.Digest, at: entry.At, known: now, outcome: enactment.Outcome{Rejection: r.Rejection, Sequence: r.Sequence},
-		}
+		e.answers.refuse(e.state, &entry.Refused[n], entry.At, now)
 	}
 	e.decided = max(e.decided, entry.Decided)
 	e.last = sequence
@@ -239,11 +209,14 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 
 // reset forgets everything.
 func (e *Enactment) reset() {
-	*e.state = *e.rules.NewState(e.key)
-	e.last, e.happened, e.decided, e.saved, e.seats = 0, 0, 0, 0, nil
-	e.given = make(map[attemptName]answer)
-	e.swept, e.loaded = 0, false
+	e.state = e.rules.NewState(e.key)
+	e.last, e.happened, e.decided, e.completed, e.saved, e.seats = 0, 0, 0, 0, 0, nil
+	e.answers, e.bytes, e.loaded = newAnswers(), 0, false
 }
+
+// cost is what the enactment takes of a cache: one for itself, for each instance and each answer, and for each KiB of
+// values.
+func (e *Enactment) cost() int { return 1 + e.answers.len() + e.bytes>>10 }
 
 // catchUp reads what is behind the last message that is known.
 func (j *Journal) catchUp(ctx context.Context, e *Enactment) error {

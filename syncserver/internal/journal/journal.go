@@ -50,7 +50,7 @@ type Config struct {
 	// before anybody is answered; it may be nil. The enactment is locked meanwhile.
 	Appended func(sequence uint64, e *wire.Entry, attempts []enactment.Attempt, outcomes []enactment.Outcome)
 	// Folded is told of every finalisation that is folded into an enactment, be it written here or read, with the state
-	// after it; after a snapshot proved useless, of some again. The enactment is locked meanwhile. It may be nil.
+	// after it, or that of a later one where it comes from a snapshot; after a snapshot proved useless, of some again. The enactment is locked meanwhile. It may be nil.
 	Folded func(*enactment.State, enactment.Finalisation)
 	// Conflict is told of every write that lost against another server's, or was refused though nothing stood against
 	// it; it may be nil.
@@ -65,6 +65,7 @@ type Journal struct {
 	cache  *cache
 	// background are snapshots on their way.
 	background sync.WaitGroup
+	saving     chan struct{} // has a token for each of them
 }
 
 // New makes a journal on streams that are there: see [Open].
@@ -74,7 +75,7 @@ func New(config Config) (*Journal, error) {
 		return nil, err
 	}
 	return &Journal{
-		Config: config, js: js, cache: newCache(config.Cache, config.Folded),
+		Config: config, js: js, cache: newCache(config.Cache, config.Folded), saving: make(chan struct{}, snapshotsAtOnce),
 		reader: stream.Reader{Conn: config.Conn.Conn, Stream: config.Subjects.LogStream()},
 	}, nil
 }

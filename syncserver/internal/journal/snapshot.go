@@ -1,85 +1,92 @@
 package journal
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
-	"strconv"
-	"sync"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/pack"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
-// A snapshot is the entries of a log, as they are stored, in few large pieces. It is a cache: the log is the truth, and a
-// snapshot that is missing, incomplete or damaged costs time only.
+// A snapshot is a cache: the log is the truth, and a snapshot that is missing, incomplete, damaged or of another format
+// costs time only.
 
-// pieceSize is about how many bytes one piece has.
-const pieceSize = 512 << 10
+const (
+	// snapshotTimeout bounds the making of one snapshot.
+	snapshotTimeout = time.Minute
+	// snapshotsAtOnce is how many snapshots are made at the same time; others wait for a later finalisation.
+	snapshotsAtOnce = 4
+	// longestAge bounds what is believed of how long a refusal was known.
+	longestAge = 100 * 365 * 24 * time.Hour
+)
 
-// pieceHead is the first line of every piece.
-type pieceHead struct {
-	Key enactment.Key `json:"key"`
-	// Last is the sequence in the stream up to which the snapshot reaches; it is the same in every piece.
-	Last   uint64 `json:"last"`
-	Piece  int    `json:"piece"`
-	Pieces int    `json:"pieces"`
+// image is what a snapshot is made of: an enactment as it was. What it shares with the enactment is only ever appended
+// to.
+type image struct {
+	taken                   enactment.Snapshot
+	key                     enactment.Key
+	last, happened, decided uint64
+	completed               uint64
+	seats                   map[string]string
+	digests                 []wire.Digest
+	sequences               []uint64
+	refused                 map[attemptName]answer
 }
 
-// snapshotTimeout bounds the making of one snapshot.
-const snapshotTimeout = time.Minute
+func (e *Enactment) image(retention time.Duration) *image {
+	i := &image{
+		taken: e.state.Snapshot(), key: e.key, last: e.last, happened: e.happened, decided: e.decided, completed: e.completed, seats: e.seats,
+		refused: maps.Clone(e.answers.refused),
+	}
+	n := i.taken.Len()
+	i.digests, i.sequences = e.answers.digests[:n:n], e.answers.sequences[:n:n]
+	maps.DeleteFunc(i.refused, func(_ attemptName, had answer) bool { return had.expired(retention) })
+	return i
+}
 
 // considerSnapshot has a snapshot made if the log has grown enough since the last one. The caller holds the enactment's
 // mutex.
 func (j *Journal) considerSnapshot(e *Enactment) {
 	length := e.state.Sequence()
-	if j.SnapshotEvery <= 0 || length < e.saved+max(uint64(j.SnapshotEvery), e.saved/4) {
+	if j.SnapshotEvery <= 0 || length < e.saved+max(uint64(j.SnapshotEvery), e.saved/4) || e.saving.Load() {
+		return
+	}
+	select {
+	case j.saving <- struct{}{}:
+	default:
 		return
 	}
 	e.saved = length
-	key, last := e.key, e.last
+	e.saving.Store(true)
+	taken := e.image(j.Retention)
 	j.background.Go(func() {
+		defer func() {
+			e.saving.Store(false)
+			<-j.saving
+		}()
 		ctx, cancel := context.WithTimeout(context.Background(), snapshotTimeout)
 		defer cancel()
-		if err := j.save(ctx, key, last); err != nil {
-			j.Logger.Warn("no snapshot made", "enactment", key, "error", err)
+		if err := j.save(ctx, taken); err != nil {
+			j.Logger.Warn("no snapshot made", "enactment", taken.key, "error", err)
 		}
 	})
 }
 
-// save makes a snapshot of the log up to a message.
-func (j *Journal) save(ctx context.Context, key enactment.Key, last uint64) error {
-	var pieces [][]byte
-	var piece []byte
-	err := j.reader.Read(ctx, j.Subjects.Log(key), 1, func(m stream.Message) (bool, error) {
-		if m.Sequence > last {
-			return false, nil
-		}
-		piece = strconv.AppendUint(piece, m.Sequence, 10)
-		piece = append(append(append(piece, ' '), m.Data...), '\n')
-		if len(piece) > pieceSize {
-			pieces, piece = append(pieces, piece), nil
-		}
-		return true, nil
-	})
-	if err != nil {
-		return err
-	}
-	pieces = append(pieces, piece)
-	for n, lines := range pieces {
-		head, err := json.Marshal(pieceHead{key, last, n, len(pieces)})
-		if err != nil {
-			return err
-		}
-		msg := nats.NewMsg(j.Subjects.Snapshot(key, n))
-		msg.Data = append(append(head, '\n'), lines...)
+// save writes a snapshot.
+func (j *Journal) save(ctx context.Context, taken *image) error {
+	for n, piece := range cut(taken.key, taken.last, j.encode(taken)) {
+		msg := nats.NewMsg(j.Subjects.Snapshot(taken.key, n))
+		msg.Data = piece
 		if _, err := stream.Publish(ctx, j.Conn, msg, j.Timeout); err != nil {
 			return err
 		}
@@ -87,106 +94,190 @@ func (j *Journal) save(ctx context.Context, key enactment.Key, last uint64) erro
 	return nil
 }
 
+// encode writes what [Journal.decode] reads:
+//
+//	last, happened, decided, completed
+//	seats: count, then role and party
+//	the state, and the secrets of the state, sealed
+//	for each instance the digest of its attempt, and how much its sequence is greater than that of the one before
+//	refusals: count, then for how many seconds each was known, and an entry of the log without a finalisation
+func (j *Journal) encode(taken *image) []byte {
+	open, secret := taken.taken.Append(make([]byte, 0, 128*taken.taken.Len()), nil)
+	if len(secret) > 0 {
+		secret = j.Codec.Sealer.Seal(secret, snapshotContext(taken.key))
+	}
+	to := make([]byte, 0, len(open)+len(secret)+40*len(taken.digests)+1024)
+	for _, number := range []uint64{taken.last, taken.happened, taken.decided, taken.completed, uint64(len(taken.seats))} {
+		to = pack.AppendNumber(to, number)
+	}
+	for role, party := range taken.seats {
+		to = pack.AppendText(pack.AppendText(to, role), party)
+	}
+	to = pack.AppendText(pack.AppendText(to, open), secret)
+	before := uint64(0)
+	for n := range taken.digests {
+		to = append(to, taken.digests[n][:]...)
+		to = pack.AppendNumber(to, taken.sequences[n]-before)
+		before = taken.sequences[n]
+	}
+	to = pack.AppendNumber(to, uint64(len(taken.refused)))
+	for name, had := range taken.refused {
+		to = pack.AppendNumber(to, uint64(time.Since(had.known)/time.Second))
+		to = pack.AppendText(to, j.Codec.AppendEntry(nil, &wire.Entry{
+			Hash: j.Codec.Rules.Hash(), Key: taken.key, At: had.at, Refused: []wire.Refusal{{
+				Identity: enactment.Identity{Role: name.role, Party: name.party}, Attempt: name.id, Digest: had.digest,
+				Sequence: had.outcome.Sequence, Rejection: had.outcome.Rejection,
+			}},
+		}))
+	}
+	return to
+}
+
+// snapshotContext binds the secrets of a snapshot to where they belong. It is no context of a log entry, which begins
+// with a key.
+func snapshotContext(key enactment.Key) []byte { return []byte("snapshot\x00" + string(key)) }
+
 var errNoSnapshot = errors.New("there is no whole snapshot")
 
 // restore brings an enactment to where its snapshot is, if it has a good one.
 func (j *Journal) restore(ctx context.Context, e *Enactment) {
-	err := j.load(ctx, e)
-	switch {
-	case err == nil:
+	text, err := j.newest(ctx, e.key)
+	if err == nil {
+		err = j.decode(e, text)
+	}
+	if err == nil {
 		e.saved = e.state.Sequence()
-	case !errors.Is(err, errNoSnapshot):
+		e.tellRestored()
+		return
+	}
+	if !errors.Is(err, errNoSnapshot) {
 		j.Logger.Warn("a snapshot is of no use", "enactment", e.key, "error", err)
 	}
-	if err != nil {
-		e.reset()
+	e.reset()
+}
+
+// tellRestored tells of what has come with a snapshot.
+func (e *Enactment) tellRestored() {
+	if e.folded == nil {
+		return
+	}
+	all := slices.Collect(e.state.Instances())
+	for from := 0; from < len(all); {
+		to, sequence := from+1, e.answers.sequences[from]
+		for to < len(all) && e.answers.sequences[to] == sequence {
+			to++
+		}
+		e.folded(e.state, enactment.Finalisation{
+			Sequence: sequence, Instances: all[from:to:to], Completed: sequence == e.completed,
+		})
+		from = to
 	}
 }
 
-func (j *Journal) load(ctx context.Context, e *Enactment) error {
-	pieces, err := j.pieces(ctx, e.key)
+// decode brings an enactment to where a snapshot is. After an error it is anywhere.
+func (j *Journal) decode(e *Enactment, text string) error {
+	in := pack.NewReader(text)
+	e.last, e.happened, e.decided, e.completed = in.Number(), in.Number(), in.Number(), in.Number()
+	if seats := in.Count(2); seats > 0 {
+		e.seats = make(map[string]string, seats)
+		for range seats {
+			role := in.Text()
+			e.seats[role] = in.Text()
+		}
+	}
+	open, secret := in.Text(), in.Text()
+	if secret != "" {
+		if j.Codec.Sealer == nil {
+			return errors.New("there are sealed values, and no key to open them")
+		}
+		plain, err := j.Codec.Sealer.Open([]byte(secret), snapshotContext(e.key))
+		if err != nil {
+			return err
+		}
+		secret = string(plain)
+	}
+	state, err := j.Codec.Rules.Restore(e.key, open, secret)
 	if err != nil {
 		return err
 	}
-	var lines [][]byte
-	for _, piece := range pieces {
-		lines = append(lines, bytes.SplitAfter(piece, []byte{'\n'})...)
-	}
-	lines = nonEmpty(lines)
-	messages := make([]stream.Message, len(lines))
-	entries := make([]*wire.Entry, len(lines))
-	failures := make([]error, len(lines))
-	var done sync.WaitGroup
-	share := len(lines)/runtime.GOMAXPROCS(0) + 1
-	for from := 0; from < len(lines); from += share {
-		done.Go(func() {
-			for i := from; i < min(from+share, len(lines)); i++ {
-				messages[i], entries[i], failures[i] = j.decodeLine(lines[i])
-			}
-		})
-	}
-	done.Wait()
-	if err := errors.Join(failures...); err != nil {
+	e.state, e.bytes = state, len(open)+len(secret)
+	if err := e.answers.read(&in, state); err != nil {
 		return err
 	}
-	for i, entry := range entries {
-		if err := j.fits(e, messages[i], entry); err != nil {
+	now := time.Now()
+	for range in.Count(2) {
+		age := time.Duration(min(in.Number(), uint64(longestAge/time.Second))) * time.Second
+		entry, err := j.Codec.DecodeEntry([]byte(in.Text()))
+		if err != nil {
 			return err
 		}
-		e.apply(messages[i].Sequence, entry)
+		for n := range entry.Refused {
+			e.answers.refuse(state, &entry.Refused[n], entry.At, now.Add(-age))
+		}
+	}
+	if in.Bad() || in.Left() > 0 {
+		return fmt.Errorf("%w: a snapshot is too short or too long", ErrDamaged)
 	}
 	return nil
 }
 
-func nonEmpty(lines [][]byte) [][]byte {
-	kept := lines[:0]
-	for _, line := range lines {
-		if len(line) > 0 {
-			kept = append(kept, line)
-		}
+// read reads the answers to the attempts of what happened.
+func (a *answers) read(in *pack.Reader, s *enactment.State) error {
+	n := s.Len()
+	if n > in.Left()/(len(wire.Digest{})+1) {
+		return fmt.Errorf("%w: a snapshot lacks answers", ErrDamaged)
 	}
-	return kept
+	a.digests, a.sequences = make([]wire.Digest, n), make([]uint64, n)
+	a.accepted.Reserve(n)
+	before := uint64(0)
+	for at := range n {
+		copy(a.digests[at][:], in.Bytes(len(wire.Digest{})))
+		before += in.Number()
+		a.sequences[at] = before
+		a.index(s.Instance(at).Attempt)
+	}
+	return nil
 }
 
-func (j *Journal) decodeLine(line []byte) (stream.Message, *wire.Entry, error) {
-	number, text, ok := bytes.Cut(line, []byte{' '})
-	sequence, err := strconv.ParseUint(string(number), 10, 64)
-	if !ok || err != nil {
-		return stream.Message{}, nil, fmt.Errorf("%w: a line of a snapshot without a sequence", ErrDamaged)
-	}
-	entry, err := j.Codec.DecodeEntry(text)
-	return stream.Message{Sequence: sequence}, entry, err
-}
-
-// pieces gives the lines of each piece of the newest snapshot.
-func (j *Journal) pieces(ctx context.Context, key enactment.Key) ([][]byte, error) {
-	var pieces [][]byte
-	var newest pieceHead
-	count := 0
+// newest gives the newest snapshot that is whole.
+func (j *Journal) newest(ctx context.Context, key enactment.Key) (string, error) {
+	found := make(map[pieceOf][]piece)
 	reader := stream.Reader{Conn: j.Conn.Conn, Stream: j.Subjects.SnapshotStream()}
 	err := reader.Read(ctx, j.Subjects.SnapshotsOf(key), 1, func(m stream.Message) (bool, error) {
-		first, rest, _ := bytes.Cut(m.Data, []byte{'\n'})
-		var head pieceHead
-		if err := json.Unmarshal(first, &head); err != nil {
-			return false, err
-		}
-		if head.Key != key || head.Last < newest.Last || head.Piece < 0 || head.Piece >= head.Pieces {
-			return true, nil
-		}
-		if head.Last > newest.Last {
-			newest, pieces, count = head, make([][]byte, head.Pieces), 0
-		}
-		if head.Piece < len(pieces) {
-			pieces[head.Piece] = rest
-			count++
+		p, ok := readPiece(m.Data)
+		switch {
+		case !ok:
+			j.Logger.Debug("a piece of a snapshot is damaged or of another format", "enactment", key, "message", m.Sequence)
+		case p.key == key:
+			found[p.of] = append(found[p.of], p)
 		}
 		return true, nil
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if count == 0 || count < len(pieces) {
-		return nil, errNoSnapshot
+	newestFirst := slices.SortedFunc(maps.Keys(found), func(a, b pieceOf) int { return cmp.Compare(b.last, a.last) })
+	for _, of := range newestFirst {
+		if text, ok := join(of, found[of]); ok {
+			return text, nil
+		}
 	}
-	return pieces, nil
+	return "", errNoSnapshot
+}
+
+// join puts the pieces of a snapshot together.
+func join(of pieceOf, pieces []piece) (string, bool) {
+	if uint64(len(pieces)) != of.pieces {
+		return "", false
+	}
+	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Compare(a.number, b.number) })
+	var text strings.Builder
+	text.Grow(len(pieces) * pieceSize)
+	for n, p := range pieces {
+		if p.number != uint64(n) {
+			return "", false
+		}
+		text.WriteString(p.text)
+	}
+	return text.String(), true
 }

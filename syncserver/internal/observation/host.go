@@ -35,6 +35,9 @@ type Config struct {
 	Lease time.Duration
 	// Timeout bounds one write.
 	Timeout time.Duration
+	// Records is of how many enactments of one identity it is remembered which feed has them; of others it is read when
+	// it is needed.
+	Records int
 	// MaxBytes bounds one answer.
 	MaxBytes int
 	Logger   *slog.Logger
@@ -110,6 +113,17 @@ func (h *Host) Sessions() int {
 		g.mu.Lock()
 		count += len(g.sessions)
 		g.mu.Unlock()
+	}
+	return count
+}
+
+// Remembered is of how many enactments it is remembered which feed has them, for all identities together.
+func (h *Host) Remembered() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count := 0
+	for _, g := range h.groups {
+		count += g.records.len()
 	}
 	return count
 }

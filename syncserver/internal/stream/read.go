@@ -30,6 +30,8 @@ type Message struct {
 }
 
 const (
+	// Most subjects have few messages; where there are more the next batches are larger.
+	firstMessages = 32
 	batchMessages = 512
 	batchBytes    = 4 << 20
 )
@@ -38,15 +40,17 @@ type getRequest struct {
 	Sequence uint64 `json:"seq,omitempty"`
 	Next     string `json:"next_by_subj,omitempty"`
 	Last     string `json:"last_by_subj,omitempty"`
-	Batch    int    `json:"batch,omitempty"`
-	MaxBytes int    `json:"max_bytes,omitempty"`
+	// LastOf are subjects of each of which the last message is asked for.
+	LastOf   []string `json:"multi_last,omitempty"`
+	Batch    int      `json:"batch,omitempty"`
+	MaxBytes int      `json:"max_bytes,omitempty"`
 }
 
 // Read reads the messages of a subject, wildcards and all, from a sequence on, until there are no more or visit says
 // no.
 func (r Reader) Read(ctx context.Context, subject string, from uint64, visit func(Message) (bool, error)) error {
-	for {
-		request := getRequest{Sequence: max(from, 1), Next: subject, Batch: batchMessages, MaxBytes: batchBytes}
+	for batch := firstMessages; ; batch = batchMessages {
+		request := getRequest{Sequence: max(from, 1), Next: subject, Batch: batch, MaxBytes: batchBytes}
 		var pending, last uint64
 		stopped := false
 		err := r.batch(ctx, request, func(m Message) error {
@@ -63,6 +67,14 @@ func (r Reader) Read(ctx context.Context, subject string, from uint64, visit fun
 		}
 		from = last + 1
 	}
+}
+
+// MostSubjects is how many subjects [Reader.ReadLast] takes.
+const MostSubjects = 512
+
+// ReadLast reads the last message of each of some subjects, in no order. Of those that have none nothing comes.
+func (r Reader) ReadLast(ctx context.Context, subjects []string, visit func(Message) error) error {
+	return r.batch(ctx, getRequest{LastOf: subjects, MaxBytes: batchBytes}, visit)
 }
 
 // batch asks once and visits what is answered.

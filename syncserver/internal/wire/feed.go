@@ -36,6 +36,8 @@ type FeedRequest struct {
 	// Most is how many deliveries may come at once, and Wait how long the server may wait for some.
 	Most int           `json:"most,omitempty"`
 	Wait time.Duration `json:"wait,omitempty"`
+	// Recall are enactments of which the history is to be delivered again, with the next batch.
+	Recall []enactment.Key `json:"recall,omitempty"`
 	// Positions are to be stored.
 	Positions []Position `json:"positions,omitempty"`
 }
@@ -125,6 +127,9 @@ func appendDelivery(to []byte, d *adapter.Delivery) []byte {
 	if d.Finalisation.Completed {
 		to = append(to, `,"completed":true`...)
 	}
+	if d.Begins {
+		to = append(to, `,"begins":true`...)
+	}
 	if d.Handled {
 		to = append(to, `,"handled":true`...)
 	}
@@ -172,6 +177,8 @@ func (c Codec) readDelivery(text []byte) (adapter.Delivery, error) {
 			return readUint(&d.Finalisation.Sequence, value)
 		case "completed":
 			return readBool(&d.Finalisation.Completed, value)
+		case "begins":
+			return readBool(&d.Begins, value)
 		case "handled":
 			return readBool(&d.Handled, value)
 		case "more":

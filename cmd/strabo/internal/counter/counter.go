@@ -36,9 +36,15 @@ type Options struct {
 	// may be nil.
 	Recorder func(enactment.Record)
 	Audit    audit.Sink
-	// Subject is for whom is bought, Grant says who has agreed to pay. Without them no payment leaves.
-	Subject string
-	Grant   policy.StandingGrant
+	// AuditRequired keeps what changes anything from leaving unless Audit has it first. Hasher makes the hashes of Audit and
+	// of approvals; nil for one that is gone with the process.
+	AuditRequired bool
+	Hasher        *audit.Hasher
+	// Policy is that of the calls; nil for the contracts as they are.
+	Policy *policy.Policy
+	// Subject is for whom is bought, Approvals decide whether it may be paid. Without them no payment leaves.
+	Subject   string
+	Approvals policy.Approver
 	// Purchase is the one that is going to be made; nil: those that are made are forgotten with the process.
 	Purchase *Purchase
 	// Patience is how long a call whose fate is unknown is followed up; 0 for the bridge's own default.
@@ -106,7 +112,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party, Subject: options.Subject}, nil
 		},
-		Approvals: approver(options.Grant),
+		Approvals: options.Approvals, Policy: options.Policy, AuditRequired: options.AuditRequired, Hasher: options.Hasher,
 		OnUnknown: func(u bridge.Unsettled) {
 			c.told(u)
 			c.stop(unsettled(u))
@@ -119,14 +125,6 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	go func() { c.errors <- c.shopper.Run(c.ctx) }()
 	go func() { c.errors <- outbound.Run(c.ctx) }()
 	return nil
-}
-
-// approver agrees to every payment, if somebody has agreed to pay.
-func approver(grant policy.StandingGrant) policy.Approver {
-	if grant.By == "" {
-		return nil
-	}
-	return grant
 }
 
 // sink notes what was heard last, and gives it on.

@@ -57,8 +57,8 @@ func FuzzRequestBodies(f *testing.F) {
 		`{` + line + `,"fulfillment":{"methods":[{"type":"pickup","selected_destination_id":5,"groups":null}]},"discounts":{"codes":["x"]}}`,
 		`{"line_items":[{"item":{"id":"oil-lamp"},"quantity":1e1,"id":"a"},{"item":{"id":"oil-lamp"},"quantity":9223372036854775807}],"currency":"KWD"}`,
 		`{"buyer":{"email":["x"]},"id":null,"fulfillment":null}`,
-		`{"payment_data":{"id":"i","handler_id":"demo_pay","type":"card","credential":{"type":"token","token":"coins"}}}`,
-		`{"payment_data":{"handler_id":"demo_pay","credential":null}}`, `null`, `[]`, `"`, ``,
+		`{"payment_data":{"id":"i","handler_id":"mock_payment_handler","type":"card","credential":{"type":"token","token":"success_token"}}}`,
+		`{"payment_data":{"handler_id":"mock_payment_handler","credential":null}}`, `null`, `[]`, `"`, ``,
 	} {
 		f.Add([]byte(body))
 	}
@@ -76,10 +76,9 @@ func FuzzRequestBodies(f *testing.F) {
 		if inputs%100 == 0 { // The shop keeps what it is told; so there is a new one now and then.
 			closeServer(t)
 			shop.logged = new(log)
-			var err error
-			server, err = demoshop.Serve(
-				demoshop.New(demoshop.Goods(), demoshop.Delivery(), demoshop.Customers()),
-				demoshop.ServeOptions{Logger: slog.New(slog.NewTextHandler(shop.logged, nil))})
+			lamps, err := demoshop.New(0)
+			require.NoError(t, err)
+			server, err = demoshop.Serve(lamps, demoshop.ServeOptions{Logger: slog.New(slog.NewTextHandler(shop.logged, nil))})
 			require.NoError(t, err)
 			shop.handler = server.Handler
 			var created struct{ ID string }

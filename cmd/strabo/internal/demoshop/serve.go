@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
@@ -23,10 +26,11 @@ type Server struct {
 	URL     string
 	Handler http.Handler
 
-	engine *engine.Engine
-	http   *http.Server
-	stop   context.CancelFunc
-	errors chan error // one from each of the three that run
+	engine   *engine.Engine
+	follower *adapter.Follower // nil where the engine needs none
+	http     *http.Server
+	stop     context.CancelFunc
+	errors   chan error // one from each of the three that run
 }
 
 // ServeOptions configures a [Server]. Every field may be left out.
@@ -53,8 +57,8 @@ const (
 const shutdownTimeout = 5 * time.Second
 
 // Serve opens the shop for business; close the server when it is needed no more.
-func Serve(shop *Shop, options ServeOptions) (*Server, error) {
-	rules, err := protocols.Load("simple-ucp",
+func Serve(lamps *Shop, options ServeOptions) (*Server, error) {
+	rules, err := protocols.Load("ucp-incremental",
 		enactment.WithParties("Business", "lamp-shop"), enactment.WithParties("Platform", "inbound-bridge"))
 	if err != nil {
 		return nil, fmt.Errorf("demo shop: %w", err)
@@ -72,21 +76,36 @@ func Serve(shop *Shop, options ServeOptions) (*Server, error) {
 	if s.engine, err = options.Engine(rules, options.Recorder); err != nil {
 		return nil, fmt.Errorf("demo shop: %w", err)
 	}
-	if err := s.open(shop, rules, options); err != nil {
+	if err := s.open(lamps, rules, options); err != nil {
 		s.engine.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (s *Server) open(shop *Shop, rules *enactment.Rules, options ServeOptions) error {
-	agent, err := shop.Agent(rules, s.engine, adapter.WithLogger(options.Logger))
+func (s *Server) open(lamps *Shop, rules *enactment.Rules, options ServeOptions) error {
+	sells, err := shop.Open(lamps.data, lamps.store, Currency, "https://lamps.example/orders/", []model.Link{
+		{Type: "terms_of_service", URL: "https://lamps.example/terms"},
+	}, options.Logger)
 	if err != nil {
-		return err
+		return fmt.Errorf("demo shop: %w", err)
 	}
-	inbound, err := ucp.NewInbound(rules, s.engine, ucp.InboundOptions{
-		Storefront: shop, PaymentHandlers: PaymentHandlers(), Logger: options.Logger,
-		Links: []ucp.Link{{Type: "terms_of_service", URL: "https://lamps.example/terms"}},
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
+	attendant, ok := s.engine.Executor.(adapter.Attendant)
+	if !ok {
+		follower, err := adapter.Follow(ctx, s.engine.Executor, enactment.Identity{Role: "Platform", Party: "inbound-bridge"})
+		if err != nil {
+			return fmt.Errorf("demo shop: %w", err)
+		}
+		s.follower, attendant = follower, follower
+	}
+	agent, err := sells.Agent(rules, s.engine)
+	if err != nil {
+		return fmt.Errorf("demo shop: %w", err)
+	}
+	inbound, err := ucp.NewInbound(rules, attendant, ucp.InboundOptions{
+		Keys: keyvalue.NewMemory(ucp.KeysRemembered), Store: lamps.store, PaymentHandlers: lamps.data.Handlers, Logger: options.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("demo shop: %w", err)
@@ -102,8 +121,6 @@ func (s *Server) open(shop *Shop, rules *enactment.Rules, options ServeOptions) 
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: responseTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(options.Logger.Handler(), slog.LevelWarn),
 	}
-	var ctx context.Context
-	ctx, s.stop = context.WithCancel(context.Background())
 	go func() { s.errors <- agent.Run(ctx) }()
 	go func() { s.errors <- inbound.Run(ctx) }()
 	go func() {
@@ -125,6 +142,9 @@ func (s *Server) Close() error {
 	s.stop()
 	for range cap(s.errors) {
 		err = errors.Join(err, <-s.errors)
+	}
+	if s.follower != nil {
+		err = errors.Join(err, s.follower.Close())
 	}
 	s.engine.Close()
 	return err

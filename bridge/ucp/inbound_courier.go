@@ -1,0 +1,295 @@
+package ucp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
+)
+
+// courier tells platforms of their orders. What it has to tell is noted down in the store before it can happen, and
+// crossed out when it has been told, so that nothing is lost with a process: another one finds the note, looks what has
+// become of the checkout, and goes on.
+type courier struct {
+	in     *Inbound
+	queue  chan notice
+	client *webhooks // nil where nobody is told
+}
+
+// notice is something to tell, as it is noted down.
+type notice struct {
+	Event    string `json:"event"`
+	Checkout string `json:"checkout"`
+	Order    string `json:"order,omitempty"` // empty while there may be none
+	Profile  string `json:"profile,omitempty"`
+	// Attempts is how often it was tried, Next when it may be tried again, Since when it was noted down.
+	Attempts int       `json:"attempts,omitempty"`
+	Next     time.Time `json:"next"`
+	Since    time.Time `json:"since"`
+
+	name     string
+	revision uint64
+}
+
+const (
+	orderPlaced  = "order_placed"
+	orderShipped = "order_shipped"
+)
+
+const (
+	// claimed is how long a notice is a process's own before another one may take it up.
+	claimed = 30 * time.Second
+	// sweepInterval is how often notices of others are looked for.
+	sweepInterval = 5 * time.Second
+	// tellAgain and tellAgainLongest bound the time between two attempts to tell, tellUntil how long it is tried.
+	tellAgain        = 2 * time.Second
+	tellAgainLongest = time.Hour
+	tellUntil        = 24 * time.Hour
+	// couriers is how many notices are told at once, waitingNotices how many may wait in memory.
+	couriers       = 8
+	waitingNotices = 1024
+)
+
+func newCourier(in *Inbound) *courier {
+	c := &courier{in: in, queue: make(chan notice, waitingNotices)}
+	if in.options.Client != nil {
+		c.client = newWebhooks(in.options.Client)
+	}
+	return c
+}
+
+func (c *courier) store() keyvalue.Store { return c.in.options.Store }
+
+func placedName(checkout string) string { return "outbox." + checkout }
+
+// expect notes down that a checkout may become an order, before it is paid. The profile is that of the platform that
+// pays.
+func (c *courier) expect(ctx context.Context, checkout string, profile any) error {
+	n := notice{Event: orderPlaced, Checkout: checkout, name: placedName(checkout)}
+	n.Profile, _ = profile.(string)
+	n.Since = time.Now()
+	n.Next = n.Since.Add(claimed)
+	err := c.note(ctx, &n)
+	if !errors.Is(err, keyvalue.ErrConflict) {
+		return err
+	}
+	// A payment before this one was declined, or another one is under way: the note begins anew.
+	entry, err := c.store().Get(ctx, n.name)
+	if err != nil && !errors.Is(err, keyvalue.ErrNone) {
+		return err
+	}
+	n.revision = entry.Revision
+	if err := c.note(ctx, &n); err != nil && !errors.Is(err, keyvalue.ErrConflict) {
+		return err
+	}
+	return nil
+}
+
+// note writes a notice down.
+func (c *courier) note(ctx context.Context, n *notice) error {
+	value, err := json.Marshal(n)
+	if err != nil {
+		return fmt.Errorf("ucp: inbound: a notice: %w", err)
+	}
+	n.revision, err = c.store().Put(ctx, n.name, value, n.revision)
+	return err
+}
+
+func readNotice(entry keyvalue.Entry) (notice, error) {
+	n := notice{name: entry.Name, revision: entry.Revision}
+	if err := json.Unmarshal(entry.Value, &n); err != nil {
+		return n, fmt.Errorf("ucp: inbound: notice %s in the store: %w", entry.Name, err)
+	}
+	return n, nil
+}
+
+// placed keeps the order of a checkout that was completed, and has the platform told of it.
+func (c *courier) placed(ctx context.Context, checkout string, standing *model.Standing) error {
+	entry, err := c.store().Get(ctx, placedName(checkout))
+	if errors.Is(err, keyvalue.ErrNone) {
+		return nil // It has been told.
+	}
+	if err != nil {
+		return err
+	}
+	n, err := readNotice(entry)
+	if err != nil {
+		return err
+	}
+	if n.Profile == "" {
+		n.Profile = profileOf(standing)
+	}
+	order, err := c.in.placed(ctx, standing.Completed, n.Profile)
+	if err != nil {
+		return err
+	}
+	n.Order = order.ID
+	c.enqueue(n)
+	return nil
+}
+
+// profileOf gives the profile of the platform that created a checkout.
+func profileOf(standing *model.Standing) (profile string) {
+	if value, ok := standing.Create.Value("profile"); ok && value.Decode(&profile) != nil {
+		return ""
+	}
+	return profile
+}
+
+// shipped has the platform told that its order was sent.
+func (c *courier) shipped(ctx context.Context, kept keptOrder) error {
+	now := time.Now()
+	n := notice{
+		Event: orderShipped, Checkout: kept.Order.CheckoutID, Order: kept.Order.ID, Profile: kept.Profile, Since: now,
+		Next: now.Add(claimed), name: placedName(kept.Order.CheckoutID) + "." + uuid.NewString(),
+	}
+	if err := c.note(ctx, &n); err != nil {
+		return err
+	}
+	c.enqueue(n)
+	return nil
+}
+
+// enqueue has a notice told soon. If too many wait, it is found in the store later.
+func (c *courier) enqueue(n notice) {
+	select {
+	case c.queue <- n:
+	default:
+	}
+}
+
+// run tells, and looks for what others have left behind, until ctx ends.
+func (c *courier) run(ctx context.Context) {
+	var running sync.WaitGroup
+	for range couriers {
+		running.Go(func() {
+			for {
+				select {
+				case n := <-c.queue:
+					c.tell(ctx, n)
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	ticker := time.NewTicker(sweepInterval)
+	defer ticker.Stop()
+	for {
+		c.sweep(ctx)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			running.Wait()
+			return
+		}
+	}
+}
+
+// sweep takes up the notices whose time has come.
+func (c *courier) sweep(ctx context.Context) {
+	for entry, err := range c.store().List(ctx, "outbox.") {
+		var n notice
+		if err == nil {
+			n, err = readNotice(entry)
+		}
+		if err != nil {
+			if ctx.Err() == nil {
+				c.in.log.WarnContext(ctx, "ucp: notices cannot be read", "error", err)
+			}
+			return
+		}
+		if time.Now().Before(n.Next) {
+			continue
+		}
+		n.Next = time.Now().Add(claimed)
+		if err := c.note(ctx, &n); err != nil { // Another process was faster, or the next sweep is.
+			continue
+		}
+		if n.Order != "" {
+			c.enqueue(n)
+		} else if err := c.resolve(ctx, n); err != nil && ctx.Err() == nil {
+			c.in.log.WarnContext(ctx, "ucp: a payment is still not settled", "checkout", n.Checkout, "error", err)
+		}
+	}
+}
+
+// abandoned is how old a notice must be before it is crossed out because nothing was paid.
+const abandoned = 10 * time.Minute
+
+// resolve sees to it that a payment which a process left behind is settled, by visiting the checkout.
+func (c *courier) resolve(ctx context.Context, n notice) error {
+	ctx, cancel := context.WithTimeout(ctx, claimed/2)
+	defer cancel()
+	s, err := c.in.enter(ctx, n.Checkout, adapter.Latest)
+	if err != nil {
+		return err
+	}
+	defer s.leave()
+	standing, err := s.await(ctx, "The payment", func(now model.Standing) bool { return now.Owed() != model.Settle })
+	switch {
+	case err != nil:
+		return err
+	case standing.Completed != nil:
+		return c.placed(ctx, n.Checkout, &standing)
+	case time.Since(n.Since) > abandoned || standing.Ended():
+		return c.store().Delete(ctx, n.name, n.revision)
+	}
+	return nil
+}
+
+// tell tells the platform, or notes down when to try again.
+func (c *courier) tell(ctx context.Context, n notice) {
+	err := c.deliver(ctx, &n)
+	log := c.in.log.With(slog.String("event", n.Event), slog.String("order", n.Order), slog.Int("attempts", n.Attempts+1))
+	switch {
+	case err == nil:
+		err = c.store().Delete(ctx, n.name, n.revision)
+	case ctx.Err() != nil:
+		return
+	case time.Since(n.Since) > tellUntil || errors.Is(err, errNobody):
+		log.WarnContext(ctx, "ucp: the platform cannot be told of its order", "error", err)
+		err = c.store().Delete(ctx, n.name, n.revision)
+	default:
+		log.InfoContext(ctx, "ucp: the platform was not told of its order yet", "error", err)
+		n.Next = time.Now().Add(min(tellAgain<<min(n.Attempts, 16), tellAgainLongest))
+		n.Attempts++
+		err = c.note(ctx, &n)
+	}
+	if err != nil && !errors.Is(err, keyvalue.ErrConflict) && ctx.Err() == nil {
+		log.WarnContext(ctx, "ucp: a notice could not be kept", "error", err)
+	}
+}
+
+// deliver makes one attempt.
+func (c *courier) deliver(ctx context.Context, n *notice) error {
+	if c.client == nil || n.Profile == "" {
+		return nil // There is nobody to tell.
+	}
+	kept, err := c.in.readOrder(ctx, n.Order)
+	if err != nil {
+		return err
+	}
+	target, err := c.client.target(ctx, n.Profile)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(struct {
+		Event    string    `json:"event_type"`
+		Checkout string    `json:"checkout_id"`
+		Order    orderView `json:"order"`
+	}{n.Event, n.Checkout, viewOrder(kept.Order)})
+	if err != nil {
+		return fmt.Errorf("ucp: inbound: a notice: %w", err)
+	}
+	return c.client.post(ctx, target, n.name, body)
+}

@@ -1,0 +1,240 @@
+package shop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
+)
+
+// KeptStock is a [Stock] in a store, one entry a product, that any number of processes may share.
+//
+// An entry has the number that is left and what was taken but is neither sold nor given back. Both change in one
+// compare-and-set, so a product is never sold more often than it was there, and giving back twice gives back once.
+type KeptStock struct {
+	store  keyvalue.Store
+	opened map[string]int64 // how many there are where the store does not know yet
+
+	mu      sync.Mutex
+	shelves map[string]*shelf
+}
+
+var _ Stock = (*KeptStock)(nil)
+
+// shelf is what this process knows of a product.
+type shelf struct {
+	name string
+
+	// changing is held while this process changes the entry, so that its own customers do not make each other try again.
+	changing sync.Mutex
+
+	mu       sync.Mutex
+	entry    stockEntry
+	revision uint64
+	read     time.Time
+	sold     []string // holds that the next change may forget
+}
+
+// stockEntry is what is stored of a product.
+type stockEntry struct {
+	Left  int64           `json:"left"`
+	Holds map[string]hold `json:"holds,omitempty"`
+}
+
+// hold is what was taken under one name.
+type hold struct {
+	Pieces int64  `json:"pieces"`
+	Token  string `json:"token"`
+}
+
+// behind is how old what Left says may be, where other processes sell the same goods.
+const behind = time.Second
+
+// NewStock makes a stock. It begins with the numbers of pieces given, by product; the store knows better where it knows
+// anything.
+func NewStock(store keyvalue.Store, pieces map[string]int64) *KeptStock {
+	return &KeptStock{store: store, opened: pieces, shelves: make(map[string]*shelf)}
+}
+
+func (k *KeptStock) shelf(product string) *shelf {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, ok := k.shelves[product]
+	if !ok {
+		s = &shelf{name: "stock." + nameOf(product)}
+		k.shelves[product] = s
+	}
+	return s
+}
+
+// Left implements [Stock].
+func (k *KeptStock) Left(ctx context.Context, product string) (int64, error) {
+	if _, ok := k.opened[product]; !ok {
+		return 0, nil
+	}
+	s := k.shelf(product)
+	s.mu.Lock()
+	left, fresh := s.entry.Left, time.Since(s.read) < behind
+	s.mu.Unlock()
+	if fresh {
+		return left, nil
+	}
+	entry, err := k.look(ctx, product, s)
+	return entry.Left, err
+}
+
+// look reads what is stored of a product.
+func (k *KeptStock) look(ctx context.Context, product string, s *shelf) (stockEntry, error) {
+	stored, err := k.store.Get(ctx, s.name)
+	entry := stockEntry{Left: k.opened[product]}
+	switch {
+	case errors.Is(err, keyvalue.ErrNone):
+	case err != nil:
+		return stockEntry{}, fmt.Errorf("shop: stock of %s: %w", product, err)
+	default:
+		if err := json.Unmarshal(stored.Value, &entry); err != nil {
+			return stockEntry{}, fmt.Errorf("shop: stock of %s: %w", product, err)
+		}
+	}
+	s.learn(entry, stored.Revision)
+	return entry, nil
+}
+
+func (s *shelf) learn(entry stockEntry, revision uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if revision >= s.revision {
+		s.entry, s.revision, s.read = entry, revision, time.Now()
+	}
+}
+
+// change changes what is stored of a product. The change is made on a copy, and may be made several times; it tells
+// whether there is anything to store.
+func (k *KeptStock) change(ctx context.Context, product string, change func(*stockEntry) (bool, error)) error {
+	s := k.shelf(product)
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	s.mu.Lock()
+	entry, revision, known := s.entry, s.revision, !s.read.IsZero()
+	s.mu.Unlock()
+	for {
+		if !known {
+			var err error
+			if entry, err = k.look(ctx, product, s); err != nil {
+				return err
+			}
+			s.mu.Lock()
+			revision = s.revision
+			s.mu.Unlock()
+		}
+		changed := stockEntry{Left: entry.Left, Holds: make(map[string]hold, len(entry.Holds)+1)}
+		for name, h := range entry.Holds {
+			changed.Holds[name] = h
+		}
+		s.mu.Lock()
+		forgotten := slices.Clone(s.sold)
+		s.mu.Unlock()
+		for _, name := range forgotten {
+			delete(changed.Holds, name)
+		}
+		store, err := change(&changed)
+		if err != nil && !known || err == nil && !store && len(forgotten) < mostSold {
+			return err
+		}
+		if err != nil { // What is known here may be behind.
+			known = false
+			continue
+		}
+		value, err := json.Marshal(changed)
+		if err != nil {
+			return fmt.Errorf("shop: stock of %s: %w", product, err)
+		}
+		written, err := k.store.Put(ctx, s.name, value, revision)
+		if errors.Is(err, keyvalue.ErrConflict) {
+			known = false
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("shop: stock of %s: %w", product, err)
+		}
+		s.learn(changed, written)
+		s.mu.Lock()
+		s.sold = s.sold[len(forgotten):]
+		s.mu.Unlock()
+		return nil
+	}
+}
+
+// mostSold is how many holds that were sold may lie in an entry before they are taken out without another reason.
+const mostSold = 64
+
+// Take implements [Stock].
+func (k *KeptStock) Take(ctx context.Context, name string, pieces map[string]int64) (string, error) {
+	token := ""
+	var taken []string
+	// Always in the same order, so that the first product says which token holds.
+	for _, product := range sortedKeys(pieces) {
+		if _, ok := k.opened[product]; !ok {
+			return "", errors.Join(&Shortage{Product: product}, k.GiveBack(ctx, name, token, taken))
+		}
+		fresh := token
+		if fresh == "" {
+			fresh = uuid.NewString()
+		}
+		err := k.change(ctx, product, func(e *stockEntry) (bool, error) {
+			if had, ok := e.Holds[name]; ok {
+				token = had.Token
+				return false, nil
+			}
+			if e.Left < pieces[product] {
+				return false, &Shortage{Product: product, Left: e.Left}
+			}
+			token = fresh
+			e.Left -= pieces[product]
+			e.Holds[name] = hold{pieces[product], fresh}
+			return true, nil
+		})
+		if err != nil {
+			return "", errors.Join(err, k.GiveBack(ctx, name, token, taken))
+		}
+		taken = append(taken, product)
+	}
+	return token, nil
+}
+
+// GiveBack implements [Stock].
+func (k *KeptStock) GiveBack(ctx context.Context, name, token string, products []string) error {
+	var failures []error
+	for _, product := range products {
+		failures = append(failures, k.change(ctx, product, func(e *stockEntry) (bool, error) {
+			had, ok := e.Holds[name]
+			if !ok || had.Token != token {
+				return false, nil
+			}
+			e.Left += had.Pieces
+			delete(e.Holds, name)
+			return true, nil
+		}))
+	}
+	return errors.Join(failures...)
+}
+
+// Sold implements [Stock]. What was sold is taken out of the entry with its next change.
+func (k *KeptStock) Sold(_ context.Context, name, token string, products []string) error {
+	for _, product := range products {
+		s := k.shelf(product)
+		s.mu.Lock()
+		if had, ok := s.entry.Holds[name]; ok && had.Token == token {
+			s.sold = append(s.sold, name)
+		}
+		s.mu.Unlock()
+	}
+	return nil
+}

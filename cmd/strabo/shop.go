@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/guard"
+	"github.com/strabo-engine/strabo/bridge/keyvalue/natskv"
+	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/shop"
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/protocols"
+	"github.com/strabo-engine/strabo/syncserver"
+)
+
+type shopCommand struct {
+	storeFlags
+	Data             string        `type:"path" placeholder:"DIR" help:"The shop's CSV files; without it, a small shop of lanterns."`
+	Listen           string        `default:"127.0.0.1:8182" placeholder:"ADDR" help:"Where platforms reach the shop: ${default}."`
+	PublicURL        string        `name:"public-url" placeholder:"URL" help:"What discovery says where the shop is; by default the host that it is asked at."`
+	Currency         string        `default:"USD" placeholder:"CODE" help:"Currency of all prices: ${default}."`
+	SimulationSecret string        `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
+	LocalWebhooks    bool          `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
+	Documents        string        `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
+	System           string        `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
+	Durability       string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
+	Replicas         int           `default:"1" help:"How many servers of a NATS cluster keep each stream."`
+	AnswerTimeout    time.Duration `default:"30s" help:"How long a request waits for the shop's answer."`
+}
+
+// Help is shown by strabo shop --help.
+func (shopCommand) Help() string {
+	return `Opens a shop that platforms can buy from by UCP 2026-01-11 (REST), until it is told to stop. The data is in the ` +
+		`format of the public samples: products.csv, inventory.csv, shipping_rates.csv, promotions.csv, discounts.csv, ` +
+		`customers.csv and addresses.csv. No money is taken: payments are decided by their tokens.
+
+Checkouts, orders, stock and idempotency keys are kept in a NATS: one that runs inside, in memory or with its files in ` +
+		`--store, or your own (--nats). Any number of processes with the same --nats and --system are one shop.
+
+On standard output it prints one line of JSON when it is open. Logs go to standard error. See docs/shop.md.
+
+Exit status: 0 when it was stopped, 2 when it could not open.`
+}
+
+func (shopCommand) examples() string {
+	return `  strabo shop
+  strabo shop --data ./flower_shop --store ./shop-files
+  strabo shop --data ./flower_shop --nats nats://nats.example:4222 --listen :8182 --public-url https://shop.example
+`
+}
+
+// keysBucket and storeBucket name what a shop keeps beside its log.
+func (c *shopCommand) buckets(ctx context.Context, conn *nats.Conn) (keys, store *natskv.Store, err error) {
+	config := natskv.Config{Bucket: c.System + "-shop", Replicas: c.Replicas, Memory: c.Durability == "none"}
+	if store, err = natskv.Open(ctx, conn, config); err != nil {
+		return nil, nil, err
+	}
+	config.Bucket, config.Life = c.System+"-keys", ucp.KeysRemembered
+	keys, err = natskv.Open(ctx, conn, config)
+	return keys, store, err
+}
+
+// Run sells until the context ends, as it does when the process is told to stop.
+func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
+	log := slog.New(slog.NewJSONHandler(s.err, nil))
+	if os.Getenv("GOGC") == "" { // A request leaves much garbage, and what stays is small.
+		defer debug.SetGCPercent(debug.SetGCPercent(shopGC))
+	}
+	data, err := c.data()
+	if err != nil {
+		return err
+	}
+	rules, err := protocols.Load("ucp-incremental",
+		enactment.WithParties("Business", "shop"), enactment.WithParties("Platform", "web"))
+	if err != nil {
+		return err
+	}
+	nats, err := c.open(natsSettings{sync: c.Durability == "fsync"}, log)
+	if err != nil {
+		return err
+	}
+	defer nats.close()
+	if nats.keys == nil {
+		return errors.New("--nats needs --keys FILE: what pays is sealed before it is stored")
+	}
+	provider, export, err := tracing(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer export()
+	starting, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	server, err := syncserver.NewServer(starting, nats.conn, rules, syncserver.ServerConfig{
+		System: c.System, Replicas: c.Replicas, Memory: c.Durability == "none", Keys: nats.keys, Tracer: provider, Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, drain([]*syncserver.Server{server})) }()
+	keys, store, err := c.buckets(starting, nats.conn)
+	if err != nil {
+		return err
+	}
+	attendance, err := server.Attend(syncserver.AttendanceConfig{Client: syncserver.ClientConfig{Logger: log}})
+	if err != nil {
+		return err
+	}
+	defer attendance.Close()
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	address := "http://" + listener.Addr().String()
+	public := c.PublicURL
+	if public == "" {
+		public = address
+	}
+	sells, err := shop.Open(data, store, c.Currency, public+"/orders/", []model.Link{}, log)
+	if err != nil {
+		return err
+	}
+	agent, err := sells.Agent(rules, attendance, adapter.WithConcurrency(shopConcurrency))
+	if err != nil {
+		return err
+	}
+	// Platforms name the URLs of their profiles and webhooks, so the shop must not be had to ask anything else.
+	platforms, err := guard.New(guard.Options{AllowLoopback: c.LocalWebhooks})
+	if err != nil {
+		return err
+	}
+	defer platforms.CloseIdleConnections()
+	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
+		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
+		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,
+	})
+	if err != nil {
+		return err
+	}
+	return c.sell(ctx, s, listener, address, agent, inbound, log)
+}
+
+// shopGC is how much the heap may grow before garbage is collected, in percent.
+const shopGC = 400
+
+// shopConcurrency is how many checkouts are served at once. Those that wait for the log do not use the processor.
+const shopConcurrency = 256
+
+func (c *shopCommand) data() (*shop.Data, error) {
+	var dir fs.FS = shop.Lamps()
+	if c.Data != "" {
+		dir = os.DirFS(c.Data)
+	}
+	data, err := shop.ReadData(dir)
+	if err != nil && c.Data != "" {
+		return nil, fmt.Errorf("--data %s: %w", c.Data, err)
+	}
+	return data, err
+}
+
+func (c *shopCommand) documents() http.Handler {
+	if c.Documents == "" {
+		return nil
+	}
+	return documentsIn(os.DirFS(c.Documents))
+}
+
+// How long a connection may take to send the header of a request, and all of it; how long a connection may be idle, and
+// how long requests under way may take when the shop closes.
+const (
+	headerTimeout   = 5 * time.Second
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 5 * time.Second
+)
+
+// sell runs the parts of the shop until the context ends or one of them fails.
+func (c *shopCommand) sell(
+	ctx context.Context, s *streams, listener net.Listener, address string, agent *adapter.Adapter, inbound *ucp.Inbound, log *slog.Logger,
+) error {
+	server := &http.Server{
+		Handler: inbound, ReadHeaderTimeout: headerTimeout, WriteTimeout: ucp.DefaultBodyTimeout + c.AnswerTimeout + headerTimeout,
+		IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan error, 3)
+	go func() { ended <- agent.Run(running) }()
+	go func() { ended <- inbound.Run(running) }()
+	go func() { ended <- server.Serve(listener) }()
+	if err := json.NewEncoder(s.out).Encode(struct {
+		URL    string `json:"url"`
+		System string `json:"system"`
+	}{address, c.System}); err != nil {
+		return err
+	}
+	var failures []error
+	left := cap(ended)
+	select {
+	case <-ctx.Done():
+		log.Info("closing")
+	case err := <-ended:
+		failures = append(failures, err)
+		left--
+	}
+	closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	failures = append(failures, server.Shutdown(closing))
+	stop()
+	for range left {
+		failures = append(failures, <-ended)
+	}
+	for i, err := range failures {
+		if errors.Is(err, http.ErrServerClosed) {
+			failures[i] = nil
+		}
+	}
+	return errors.Join(failures...)
+}

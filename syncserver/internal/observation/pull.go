@@ -1,0 +1,166 @@
+package observation
+
+import (
+	"context"
+	"time"
+
+	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/syncserver/internal/wire"
+)
+
+// Bounds of one batch.
+const (
+	mostDeliveries = 512
+	mostItems      = 1024
+	longestWait    = 30 * time.Second
+	busy           = time.Millisecond
+)
+
+// pull makes the next batch, or gives the last one again if it did not arrive. It is encoded where text is not nil.
+func (s *session) pull(ctx context.Context, r *wire.FeedRequest, text *wire.BatchText) (*answer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sent != nil && r.Batch == s.number-1 {
+		return s.sent, nil
+	}
+	if r.Batch != s.number {
+		return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the feed is elsewhere"}
+	}
+	wait, cancel := context.WithTimeout(ctx, min(max(r.Wait, 0), longestWait))
+	defer cancel()
+	// Where much happens it pays to wait a moment for more of it; where little happens nobody waits.
+	if time.Since(s.answered) < busy {
+		if _, err := stream.Pause(wait, busy); err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	b := &batch{
+		most: min(max(r.Most, 1), mostDeliveries), mostBytes: s.group.host.MaxBytes / 2, text: text,
+		last: make(map[enactment.Key]int),
+	}
+	for _, key := range r.Recall {
+		if b.full() {
+			break // it will be asked for again
+		}
+		if err := s.recall(ctx, b, key); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		more, err := s.fill(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		if b.count > 0 || wait.Err() != nil {
+			break
+		}
+		select {
+		case <-more:
+		case <-s.wake:
+		case <-wait.Done():
+		case <-s.ended:
+			return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the feed has gone elsewhere"}
+		case <-s.group.host.ctx.Done():
+			return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the server stops"}
+		}
+	}
+	if b.count > 0 {
+		s.answered = time.Now()
+	}
+	s.number++
+	s.sent = b.end(s.number, s.position)
+	return s.sent, nil
+}
+
+// fill adds what there is: first what is to be taken over, then what follows in the log. If there is nothing, the
+// channel says when to look again.
+func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
+	if err := s.sweep(ctx, b); err != nil {
+		return nil, err
+	}
+	h := s.group.host
+	for !b.full() {
+		items, covered, more := h.tail.after(s.position, min(mostItems, 2*b.room()))
+		if covered {
+			s.unread = nil
+		} else if items = s.unread; len(items) == 0 {
+			var err error
+			if items, err = h.tail.read(ctx, h.log, h.Subjects.Logs(), s.position, mostItems); err != nil {
+				return nil, err
+			}
+			if len(items) == 0 {
+				if err := s.skip(ctx); err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
+		if len(items) == 0 {
+			return more, nil
+		}
+		fresh := s.beginnings(items)
+		if err := s.prepare(ctx, b, items, fresh); err != nil {
+			return nil, err
+		}
+		for i := range items {
+			if b.full() {
+				break
+			}
+			if err := s.look(ctx, b, &items[i], fresh[items[i].entry.Key]); err != nil {
+				return nil, err
+			}
+			s.position = items[i].sequence
+			if !covered {
+				s.unread = items[i+1:]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// beginnings finds the enactments that can be delivered from the items on, without their history: the session has looked
+// at all of it, and left nothing out that the identity may see. That the role is not another party's by now is known
+// from the tail; of items that lie before it only if the role is taken, or another party might have it.
+func (s *session) beginnings(items []item) map[enactment.Key]bool {
+	fresh := make(map[enactment.Key]bool)
+	for i := range items {
+		e := items[i].entry
+		if len(e.Finalisation.Instances) == 0 {
+			continue
+		}
+		whole, seen := fresh[e.Key]
+		if on := items[i].trail; on != nil {
+			if !seen {
+				fresh[e.Key] = on.first > s.begun.position && s.allowed(on.latest.Load().Seats) && s.mine(e.Key)
+			}
+			continue
+		}
+		_, taken := e.Seats[s.group.identity.Role]
+		fresh[e.Key] = (whole || !seen && e.Finalisation.Sequence == 1) && s.allowed(e.Seats) && taken
+	}
+	return fresh
+}
+
+// mine tells whether no other feed is known to have had an enactment.
+func (s *session) mine(key enactment.Key) bool {
+	r, known := s.group.records.get(key)
+	return !known || r.revision == 0 || r.form.Feed == s.feed
+}
+
+// skip passes over a part of the log, before the tail begins, of which nothing is left.
+func (s *session) skip(ctx context.Context) error {
+	h := s.group.host
+	start := h.tail.start() // whatever comes later lies behind it
+	m, err := h.log.Last(ctx, h.Subjects.Logs())
+	if err != nil {
+		return err
+	}
+	if m.Sequence <= s.position {
+		s.position = max(s.position, start)
+		return nil
+	}
+	// The replica that was read is behind.
+	_, err = stream.Pause(ctx, 10*time.Millisecond)
+	return err
+}

@@ -46,14 +46,8 @@ func instrument(_ context.Context, input any) (any, error) {
 			return nil, unfit("payment_invalid", "the payment has no %s", name)
 		}
 	}
-	credential, ok := data["credential"].(map[string]any)
-	if !ok {
-		return nil, unfit("payment_invalid", "the payment has no credential")
-	}
-	if kind, ok := credential["type"].(string); !ok || kind == "" {
-		return nil, unfit("payment_invalid", "the credential has no type")
-	} else if token, ok := credential["token"].(string); kind != "card" && (!ok || token == "") {
-		return nil, unfit("payment_invalid", "the credential has no token")
+	if err := checkCredential(data["credential"]); err != nil {
+		return nil, err
 	}
 	return data, nil
 }

@@ -1,0 +1,139 @@
+package ucp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
+)
+
+// The severities of an error (UCP 2026-04-08, types/message_error.json): who can do something about it, and how.
+const (
+	SeverityRecoverable = "recoverable"           // the platform, by an update
+	SeverityBuyerInput  = "requires_buyer_input"  // the buyer at the shop: something is missing
+	SeverityBuyerReview = "requires_buyer_review" // the buyer at the shop: nothing is missing, but they have to agree
+	SeverityFinal       = "unrecoverable"         // nobody, in this checkout
+)
+
+// Codes of the errors that the review adds to what a shop says.
+const (
+	CodeTotalsMismatch     = "totals_mismatch"      // the totals do not add up
+	CodeContentsDiffer     = "contents_differ"      // it contains what nobody has asked for
+	CodeCurrencyDiffers    = "currency_differs"     // it is in another currency than was asked for
+	CodeDisclosureNotShown = "disclosure_not_shown" // the platform cannot show what has to be shown
+	CodeEscalation         = "escalation_required"  // the shop asks for the buyer and does not say why
+	CodeStatusUnknown      = "status_unknown"       // the status is none of a checkout that could be paid
+)
+
+// review is the hook review: it reads what a shop says of a checkout, {"checkout", "asked": {"line_items", "currency"},
+// "discloses", "after"}, all of the model of package wire, and gives {"messages", "checkout", "declined"}: the messages
+// with an error for whatever forbids an autonomous completion (UCP 2026-04-08, checkout, totals and warnings), and what is
+// left of the checkout beside messages, id, currency and totals. Declined tells that the shop has refused a payment and
+// would take another.
+func review(_ context.Context, input any) (any, error) {
+	given, _ := input.(map[string]any)
+	checkout, _ := given["checkout"].(map[string]any)
+	messages, _ := checkout["messages"].([]any)
+	messages = slices.Clone(messages)
+	if messages == nil {
+		messages = []any{}
+	}
+	fault := func(code, path, format string, arguments ...any) {
+		messages = append(messages, map[string]any{
+			"type": "error", "code": code, "path": path, "severity": SeverityBuyerReview, "content": fmt.Sprintf(format, arguments...),
+		})
+	}
+	totals, _ := checkout["totals"].([]any)
+	if err := wire.CheckTotals(totals); err != nil {
+		fault(CodeTotalsMismatch, "$.totals", "%s", sentence(err))
+	}
+	if err := compare(given["asked"], checkout); err != nil {
+		fault(err.code, "$.line_items", "%s", err.message)
+	}
+	if shows, _ := given["discloses"].(bool); !shows && slices.ContainsFunc(messages, isDisclosure) {
+		fault(CodeDisclosureNotShown, "$.messages", "Something has to be shown to the buyer before the checkout may be completed.")
+	}
+	status, _ := checkout["status"].(string)
+	switch status {
+	case "incomplete", "ready_for_complete":
+	case "requires_escalation":
+		if !slices.ContainsFunc(messages, isEscalation) {
+			fault(CodeEscalation, "$.status", "The shop asks for the buyer.")
+		}
+	default:
+		fault(CodeStatusUnknown, "$.status", "The status of the checkout is %s.", shortly(status))
+	}
+	rest := maps.Clone(checkout)
+	for _, stated := range []string{"id", "currency", "totals", "messages"} {
+		delete(rest, stated)
+	}
+	declined := given["after"] == "declined" && status == "ready_for_complete"
+	return map[string]any{"messages": messages, "checkout": rest, "declined": declined}, nil
+}
+
+// isDisclosure tells that a message has to be shown to the buyer.
+func isDisclosure(message any) bool {
+	members, _ := message.(map[string]any)
+	return members["type"] == "warning" && members["presentation"] == "disclosure"
+}
+
+// isEscalation tells that a message asks for the buyer.
+func isEscalation(message any) bool {
+	members, _ := message.(map[string]any)
+	return members["type"] == "error" && (members["severity"] == SeverityBuyerInput || members["severity"] == SeverityBuyerReview)
+}
+
+// sentence is an error of package wire as a message has it.
+func sentence(err error) string {
+	return "The shop's totals cannot be relied upon: " + err.Error() + "."
+}
+
+// payment is the hook payment: it makes the body of a complete request (UCP 2026-04-08, checkout.json and payment.json)
+// of the value of the attribute credential, which is that body: {"payment": {"instruments": [...]}} with at least one
+// instrument, and signals or ap2 where the shop wants them. What an instrument lacks is found out here, since a shop may
+// answer it with a status from which nothing can be concluded.
+func payment(_ context.Context, input any) (any, error) {
+	body, ok := input.(map[string]any)
+	if !ok {
+		return nil, unfit("payment_invalid", "the payment is no object")
+	}
+	paying, _ := body["payment"].(map[string]any)
+	instruments, _ := paying["instruments"].([]any)
+	if len(instruments) == 0 {
+		return nil, unfit("payment_invalid", "the payment has no instruments")
+	}
+	for _, element := range instruments {
+		one, _ := element.(map[string]any)
+		for _, name := range []string{"id", "handler_id", "type"} {
+			if text, ok := one[name].(string); !ok || text == "" {
+				return nil, unfit("payment_invalid", "the payment has no %s", name)
+			}
+		}
+		if err := checkCredential(one["credential"]); err != nil {
+			return nil, err
+		}
+	}
+	out := map[string]any{"payment": paying}
+	for _, name := range []string{"signals", "attribution", "ap2"} {
+		if value := body[name]; value != nil {
+			out[name] = value
+		}
+	}
+	return out, nil
+}
+
+// checkCredential says what a credential lacks, as a [bridge.NoChoice].
+func checkCredential(value any) error {
+	credential, ok := value.(map[string]any)
+	if !ok {
+		return unfit("payment_invalid", "the payment has no credential")
+	}
+	if kind, ok := credential["type"].(string); !ok || kind == "" {
+		return unfit("payment_invalid", "the credential has no type")
+	} else if token, ok := credential["token"].(string); kind != "card" && (!ok || token == "") {
+		return unfit("payment_invalid", "the credential has no token")
+	}
+	return nil
+}

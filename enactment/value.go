@@ -184,7 +184,7 @@ func (v Value) Decode(into any) error {
 			return nil
 		}
 	}
-	if plain(reflect.TypeOf(into)) {
+	if keepsDigits(reflect.TypeOf(into)) {
 		if err := json.Unmarshal([]byte(v.text), into); err != nil {
 			return fmt.Errorf("enactment: decode value: %w", err)
 		}
@@ -198,19 +198,19 @@ func (v Value) Decode(into any) error {
 	return nil
 }
 
-// plainTypes remembers what plain has found out, by reflect.Type.
-var plainTypes sync.Map
+// digitsKept remembers what keepsDigits has found out, by reflect.Type.
+var digitsKept sync.Map
 
-// plain tells whether nothing of a type is an interface, so that encoding/json loses no digits of a number.
-func plain(t reflect.Type) bool {
+// keepsDigits tells whether nothing of a type is an interface, so that encoding/json loses no digits of a number.
+func keepsDigits(t reflect.Type) bool {
 	if t == nil {
 		return false
 	}
-	if known, ok := plainTypes.Load(t); ok {
+	if known, ok := digitsKept.Load(t); ok {
 		return known.(bool)
 	}
 	found := withoutInterfaces(t, make(map[reflect.Type]bool))
-	plainTypes.Store(t, found)
+	digitsKept.Store(t, found)
 	return found
 }
 

@@ -2,6 +2,8 @@ package acc_test
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -217,4 +219,16 @@ func FuzzParseRuntime(f *testing.F) {
 			require.NotNil(t, g.Approval)
 		}
 	})
+}
+
+// TestRuntimeOfTheDocumentation reads the runtime.yaml of docs/acc.md.
+func TestRuntimeOfTheDocumentation(t *testing.T) {
+	page, err := os.ReadFile("../../docs/acc.md")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(page), "```yaml\nversion: 1\n")
+	require.True(t, found)
+	text, _, _ := strings.Cut(rest, "```")
+	governed, diagnostics := governedBy(t, "version: 1\n"+strings.Replace(text, "refund_create:", "order_refund:", 1))
+	require.Empty(t, diagnostics)
+	require.Equal(t, 10*time.Minute, governed["order_refund"].Policy.ApprovalExpires)
 }

@@ -46,7 +46,7 @@ func (f *policyFlags) readContracts(s *streams, files []string, fail func(error)
 	var runtime *acc.Runtime
 	if f.Policy != "" {
 		var err error
-		if _, g.text, err = readProtocol(s, f.Policy); err != nil {
+		if f.Policy, g.text, err = readProtocol(s, f.Policy); err != nil {
 			fail(err)
 			return nil, err
 		}

@@ -1,9 +1,10 @@
 // Package protocols holds the protocols that ship with the engine, embedded: for each a text NAME.lsh, whose comment
-// says what it is for, and a companion NAME.yaml, which says what the text cannot.
+// says what it is for, and a companion NAME.yaml, which says what the text cannot: secrets, samples, and guards, whose
+// predicates are here too (guards_*.go).
 //
 // [Load] gives the compiled rules, [Source] the text, [Names] what there is. Mappings of these protocols to the wire
-// (NAME.*.yaml) lie beside them for the bridges to read from [Files]. The package knows nothing of any protocol beyond
-// its files. Start reading at simple-ucp.lsh.
+// (NAME.*.yaml) lie beside them for the bridges to read from [Files]. Beyond its files and guards the package
+// knows nothing of any protocol. Start reading at simple-ucp.lsh.
 package protocols
 
 import (

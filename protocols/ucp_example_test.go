@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
@@ -103,6 +107,32 @@ func revisionIn(o adapter.Observation) (revision int) {
 	return revision
 }
 
+// meet has a shopper's agent and a shop meet on an executor.
+func meet(rules *enactment.Rules, executor adapter.Executor) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	sold := make(chan error)
+	go func() { sold <- sellLilies(ctx, rules, executor) }()
+	err := buyLilies(ctx, rules, executor, "empty card", "full card")
+	cancel()
+	return errors.Join(err, <-sold)
+}
+
+// The same agents deal with each other whether attempts are decided one by one or in windows.
+func TestAgentsMeetInWindows(t *testing.T) {
+	rules, err := protocols.Load("ucp-incremental")
+	require.NoError(t, err)
+	orders := 0
+	local := syncserver.NewLocal(rules, syncserver.WithBatch(time.Millisecond, 0), syncserver.WithRecorder(func(r enactment.Record) {
+		if r.Kind == enactment.Happened && r.Action == "Completed" {
+			orders++
+		}
+	}))
+	defer local.Close()
+	require.NoError(t, meet(rules, local))
+	require.Equal(t, 1, orders)
+}
+
 // A shopper's agent and a shop meet on ucp-incremental.
 func Example_checkout() {
 	rules, err := protocols.Load("ucp-incremental")
@@ -112,13 +142,7 @@ func Example_checkout() {
 	}
 	local := syncserver.NewLocal(rules)
 	defer local.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	sold := make(chan error)
-	go func() { sold <- sellLilies(ctx, rules, local) }()
-	err = buyLilies(ctx, rules, local, "empty card", "full card")
-	cancel()
-	if err := errors.Join(err, <-sold); err != nil {
+	if err := meet(rules, local); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

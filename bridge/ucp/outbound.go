@@ -15,6 +15,10 @@ import (
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/policy"
+	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
+	"github.com/strabo-engine/strabo/bridge/ucp/signature"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
 )
@@ -60,6 +64,9 @@ type OutboundOptions struct {
 	Logger *slog.Logger
 	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks.
 	Profile string
+	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
+	// that check signatures will refuse them.
+	Signer *signature.Signer
 	// Currency is the one to buy in, an ISO 4217 code; a checkout in another is refused. If it is empty, shops are
 	// asked for USD, and what they sell in is taken.
 	Currency string
@@ -125,6 +132,14 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 		}
 		caller = bridge.NewHTTPCaller(client, options.Timeout, options.MaxResponse)
 	}
+	release := cmp.Or(business.Release, wire.January11)
+	if options.Signer != nil {
+		caller = &signingCaller{release, options.Signer, caller}
+	}
+	if business.Transport == negotiation.MCP {
+		caller = mcp.NewCaller(business.Endpoint, caller)
+	}
+	caller = &releaseCaller{release, caller}
 	governing := options.Policy
 	if governing == nil {
 		contracts, err := Contracts()

@@ -1,13 +1,13 @@
 package ucp
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/guard"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
-// Release is the wire release that a remote shop must speak.
+// Release is the wire release that the inbound side speaks of itself.
 const Release = "2026-01-11"
 
 const (
@@ -27,15 +29,22 @@ const (
 	maxDiscovery     = 1 << 20
 )
 
-// Business is a remote shop as its discovery document presents it (UCP 2026-01-11, discovery profile).
+// Business is a remote shop as its discovery document presents it (UCP, discovery profile).
 type Business struct {
-	// URL is where it was looked for, Version the release it speaks.
+	// URL is where it was looked for, Version what it calls the release it speaks.
 	URL, Version string
+	// Release is the form of what is said to it and what it says, the newest that both sides know; 2026-01-11 if empty.
+	Release wire.Release
+	// Transport is how it is called: over REST where it can be, else over MCP; REST if empty.
+	Transport negotiation.Transport
 	// Endpoint is where its checkouts are, without a slash at the end.
 	Endpoint string
-	// Capabilities and Handlers are in the order of the document. The handlers are those that may be paid with.
+	// Capabilities and Handlers are in the order of the document, or by name if it has none. The handlers are those that
+	// may be paid with.
 	Capabilities []Capability
 	Handlers     []PaymentHandler
+	// Profile is the document, of the release that was chosen; nil where the business was not discovered.
+	Profile *negotiation.Profile
 }
 
 // Capability is something that a shop can do, such as dev.ucp.shopping.checkout.
@@ -61,20 +70,20 @@ func (b *Business) Handler(id string) (PaymentHandler, bool) {
 	return PaymentHandler{}, false
 }
 
-// VersionError says that a shop speaks another release.
+// VersionError says that a shop speaks none of the releases that are known.
 type VersionError struct{ Version string }
 
-// Error says which.
+// Error says which it speaks.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("ucp: the shop speaks UCP %q, not %s", e.Version, Release)
+	return fmt.Sprintf("ucp: the shop speaks UCP %q, which is none of %v", e.Version, wire.Releases())
 }
 
 // ErrUnsafeEndpoint says that a shop has its checkouts where they are not called: on http, where anybody could read the
 // payment, or at an address that is not of the public internet.
 var ErrUnsafeEndpoint = errors.New("ucp: the shop's checkouts are not in a place where they may be called")
 
-// ErrNoREST says that a shop has no checkouts over REST.
-var ErrNoREST = errors.New("ucp: the shop offers no " + shoppingService + " checkouts over REST")
+// ErrNoCheckouts says that a shop has no checkouts, neither over REST nor over MCP.
+var ErrNoCheckouts = errors.New("ucp: the shop offers no " + shoppingService + " checkouts over REST or MCP")
 
 // Elsewhere gives the host, with its port, where the shop's checkouts are if that is not the one that the shop was looked
 // for at, so that a person can be told whom the payment goes to; empty if it is the same.
@@ -99,8 +108,10 @@ func hostOf(u *url.URL) string {
 // query nor a fragment. The endpoint, which the shop names, may be on another host, see [Business.Elsewhere]; but it is
 // on https then, and not at an address that only this machine can reach, see package guard: an address is refused here if
 // the endpoint is one, and what a name leads to when it is called. A shop on this machine may name another place on it.
-// The endpoint has no credentials, query or fragment. The error is a [*VersionError] if the shop speaks another release,
-// [ErrNoREST] if it has no checkout over REST, and [ErrUnsafeEndpoint] if the endpoint may not be called.
+// The endpoint has no credentials, query or fragment. Of the releases that the shop speaks the newest that is known is
+// taken, if need be by another document that the shop points to; a draft that is newer than all is taken for the newest.
+// The error is a [*VersionError] if there is none, [ErrNoCheckouts] if the shop has no checkouts over REST or MCP, and
+// [ErrUnsafeEndpoint] if the endpoint may not be called.
 func Discover(ctx context.Context, client *http.Client, businessURL string) (*Business, error) {
 	base, err := url.Parse(businessURL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
@@ -113,7 +124,7 @@ func Discover(ctx context.Context, client *http.Client, businessURL string) (*Bu
 	if err != nil {
 		return nil, err
 	}
-	return readProfile(businessURL, base, text)
+	return readProfile(ctx, client, businessURL, base, text)
 }
 
 // idleTimeout is shorter than the 5 s after which both public sample shops close a connection: one that is closed while
@@ -167,73 +178,107 @@ func fetchProfile(ctx context.Context, client *http.Client, from string) ([]byte
 	return text, nil
 }
 
-// profile is the part of a discovery document that matters. It is read leniently, member by member, since shops differ
-// in what they leave out.
-type profile struct {
-	UCP struct {
-		Version  string `json:"version"`
-		Services map[string]struct {
-			REST *struct {
-				Endpoint string `json:"endpoint"`
-			} `json:"rest"`
-		} `json:"services"`
-		Capabilities []Capability `json:"capabilities"`
-	} `json:"ucp"`
-	Payment *struct {
-		Handlers []PaymentHandler `json:"handlers"`
-	} `json:"payment"`
-}
-
-func readProfile(businessURL string, base *url.URL, text []byte) (*Business, error) {
-	// Later releases have another shape, so the version is looked at before anything else.
-	var version struct {
-		UCP struct {
-			Version string `json:"version"`
-		} `json:"ucp"`
-	}
-	if err := json.Unmarshal(text, &version); err != nil {
+func readProfile(ctx context.Context, client *http.Client, businessURL string, base *url.URL, text []byte) (*Business, error) {
+	p, err := negotiation.Parse(text)
+	if err != nil {
 		return nil, fmt.Errorf("ucp: discover: not a discovery document: %w", err)
 	}
-	if version.UCP.Version != Release {
-		return nil, &VersionError{version.UCP.Version}
+	release, elsewhere, err := negotiation.Choose(p, true)
+	if err != nil {
+		return nil, &VersionError{p.Version}
 	}
-	var p profile
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	if err := decoder.Decode(&p); err != nil {
-		return nil, fmt.Errorf("ucp: discover: not a discovery document of %s: %w", Release, err)
+	if elsewhere != "" {
+		if p, err = leaf(ctx, client, businessURL, elsewhere, release); err != nil {
+			return nil, err
+		}
 	}
-	rest := p.UCP.Services[shoppingService].REST
-	if rest == nil || rest.Endpoint == "" {
-		return nil, ErrNoREST
+	b := &Business{URL: businessURL, Version: p.Version, Release: release, Profile: p}
+	said := ""
+	for _, transport := range []negotiation.Transport{negotiation.REST, negotiation.MCP} {
+		if said = p.Endpoint(shoppingService, transport); said != "" {
+			b.Transport = transport
+			break
+		}
 	}
-	endpoint, err := base.Parse(rest.Endpoint)
-	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		return nil, fmt.Errorf("ucp: discover: the endpoint %q is no http or https URL", rest.Endpoint)
+	if said == "" {
+		return nil, ErrNoCheckouts
 	}
-	switch {
-	case base.Scheme == "https" && endpoint.Scheme != "https":
-		return nil, fmt.Errorf("%w: the shop is on https, and %s is not", ErrUnsafeEndpoint, endpoint.Redacted())
-	case endpoint.User != nil || endpoint.ForceQuery || endpoint.RawQuery != "" || strings.Contains(rest.Endpoint, "#"):
-		return nil, fmt.Errorf("ucp: discover: the endpoint %s has credentials, a query or a fragment", endpoint.Redacted())
+	if b.Endpoint, err = endpointOf(businessURL, base, said); err != nil {
+		return nil, err
 	}
-	b := &Business{
-		URL: businessURL, Version: p.UCP.Version,
-		Endpoint:     strings.TrimRight(endpoint.String(), "/"),
-		Capabilities: p.UCP.Capabilities,
-	}
-	if p.Payment != nil {
-		b.Handlers = p.Payment.Handlers
-	}
+	b.list(p)
 	if !b.Can(checkoutCapability) {
-		return nil, ErrNoREST
+		return nil, ErrNoCheckouts
 	}
+	return b, nil
+}
+
+// list flattens what a profile offers.
+func (b *Business) list(p *negotiation.Profile) {
+	for _, name := range slices.Sorted(maps.Keys(p.Capabilities)) {
+		for _, c := range p.Capabilities[name] {
+			parent := ""
+			if len(c.Extends) > 0 {
+				parent = c.Extends[0]
+			}
+			b.Capabilities = append(b.Capabilities, Capability{Name: name, Version: c.Version, Extends: parent})
+		}
+	}
+	for _, id := range p.HandlerIDs {
+		name, h, _ := p.HandlerByID(id)
+		handler := PaymentHandler{ID: id, Name: name, Version: h.Version, Spec: h.Spec, ConfigSchema: h.Schema}
+		if json.Unmarshal(h.Config, &handler.Config) != nil { // A configuration may be anything; only objects are known.
+			handler.Config = nil
+		}
+		b.Handlers = append(b.Handlers, handler)
+	}
+}
+
+// leaf reads the document of one release that a shop points to.
+func leaf(ctx context.Context, client *http.Client, businessURL, at string, release wire.Release) (*negotiation.Profile, error) {
 	peer, err := guardOf(businessURL)
 	if err != nil {
 		return nil, fmt.Errorf("ucp: discover: %w", err)
 	}
-	if _, err := peer.Check(endpoint.String()); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnsafeEndpoint, err)
+	defer peer.CloseIdleConnections()
+	if _, err := peer.Check(at); err != nil {
+		return nil, fmt.Errorf("ucp: discover: the document for %s: %w", release, err)
 	}
-	return b, nil
+	if client == nil {
+		client = peer.Client()
+	}
+	text, err := fetchProfile(ctx, client, at)
+	if err != nil {
+		return nil, err
+	}
+	p, err := negotiation.Parse(text)
+	if err == nil {
+		err = negotiation.CheckLeaf(p, release)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ucp: discover: %w", err)
+	}
+	return p, nil
+}
+
+// endpointOf checks where a shop says its checkouts are.
+func endpointOf(businessURL string, base *url.URL, said string) (string, error) {
+	endpoint, err := base.Parse(said)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
+		return "", fmt.Errorf("ucp: discover: the endpoint %q is no http or https URL", said)
+	}
+	switch {
+	case base.Scheme == "https" && endpoint.Scheme != "https":
+		return "", fmt.Errorf("%w: the shop is on https, and %s is not", ErrUnsafeEndpoint, endpoint.Redacted())
+	case endpoint.User != nil || endpoint.ForceQuery || endpoint.RawQuery != "" || strings.Contains(said, "#"):
+		return "", fmt.Errorf("ucp: discover: the endpoint %s has credentials, a query or a fragment", endpoint.Redacted())
+	}
+	peer, err := guardOf(businessURL)
+	if err != nil {
+		return "", fmt.Errorf("ucp: discover: %w", err)
+	}
+	if _, err := peer.Check(endpoint.String()); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrUnsafeEndpoint, err)
+	}
+	return strings.TrimRight(endpoint.String(), "/"), nil
 }

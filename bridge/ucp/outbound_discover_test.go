@@ -40,10 +40,10 @@ func TestDiscoverRefuses(t *testing.T) {
 		body   string
 		want   string
 	}{
-		"another release":    {200, `{"ucp":{"version":"2026-04-08","capabilities":{}}}`, `the shop speaks UCP "2026-04-08"`},
-		"no release":         {200, `{}`, `the shop speaks UCP ""`},
+		"another release":    {200, `{"ucp":{"version":"2025-04-08","capabilities":{}}}`, `the shop speaks UCP "2025-04-08"`},
+		"no release":         {200, `{}`, "no ucp.version"},
 		"no REST":            {200, `{"ucp":{"version":"2026-01-11","services":{"dev.ucp.shopping":{"rest":null}},` + checkout + `}}`, "over REST"},
-		"no checkout":        {200, `{"ucp":{"version":"2026-01-11","services":{"dev.ucp.shopping":{"rest":{"endpoint":"http://x"}}}}}`, "over REST"},
+		"no checkout":        {200, `{"ucp":{"version":"2026-01-11","services":{"dev.ucp.shopping":{"rest":{"endpoint":"/"}}}}}`, "over REST"},
 		"a strange endpoint": {200, `{"ucp":{"version":"2026-01-11","services":{"dev.ucp.shopping":{"rest":{"endpoint":"ftp://x"}}},` + checkout + `}}`, "is no http"},
 		"no JSON":            {200, `hello`, "not a discovery document"},
 		"an error":           {404, ``, "status 404"},

@@ -92,9 +92,8 @@ func sentence(err error) string {
 
 // payment is the hook payment: it makes the body of a complete request (UCP 2026-04-08, checkout.json and payment.json)
 // of the value of the attribute credential, which is that body: {"payment": {"instruments": [...]}} with at least one
-// instrument, and signals or ap2 where the shop wants them. What an instrument lacks is found out here, since a shop may
-// answer it with a status from which nothing can be concluded.
-func payment(_ context.Context, input any) (any, error) {
+// instrument, of the form that the hook instrument takes, and signals or ap2 where the shop wants them.
+func payment(ctx context.Context, input any) (any, error) {
 	body, ok := input.(map[string]any)
 	if !ok {
 		return nil, unfit("payment_invalid", "the payment is no object")
@@ -104,17 +103,16 @@ func payment(_ context.Context, input any) (any, error) {
 	if len(instruments) == 0 {
 		return nil, unfit("payment_invalid", "the payment has no instruments")
 	}
+	checked := make([]any, 0, len(instruments))
 	for _, element := range instruments {
-		one, _ := element.(map[string]any)
-		for _, name := range []string{"id", "handler_id", "type"} {
-			if text, ok := one[name].(string); !ok || text == "" {
-				return nil, unfit("payment_invalid", "the payment has no %s", name)
-			}
-		}
-		if err := checkCredential(one["credential"]); err != nil {
+		one, err := instrument(ctx, element)
+		if err != nil {
 			return nil, err
 		}
+		checked = append(checked, one)
 	}
+	paying = maps.Clone(paying)
+	paying["instruments"] = checked
 	out := map[string]any{"payment": paying}
 	for _, name := range []string{"signals", "attribution", "ap2"} {
 		if value := body[name]; value != nil {
@@ -122,18 +120,4 @@ func payment(_ context.Context, input any) (any, error) {
 		}
 	}
 	return out, nil
-}
-
-// checkCredential says what a credential lacks, as a [bridge.NoChoice].
-func checkCredential(value any) error {
-	credential, ok := value.(map[string]any)
-	if !ok {
-		return unfit("payment_invalid", "the payment has no credential")
-	}
-	if kind, ok := credential["type"].(string); !ok || kind == "" {
-		return unfit("payment_invalid", "the credential has no type")
-	} else if token, ok := credential["token"].(string); kind != "card" && (!ok || token == "") {
-		return unfit("payment_invalid", "the credential has no token")
-	}
-	return nil
 }

@@ -194,6 +194,17 @@ func text(t *testing.T, o adapter.Observation, name string) string {
 	return value.String()
 }
 
+// plainly is text without the messages of the shop, of which the first says what the rest says.
+func plainly(t *testing.T, o adapter.Observation, name string) string {
+	t.Helper()
+	var said map[string]any
+	require.NoError(t, json.Unmarshal([]byte(text(t, o, name)), &said))
+	delete(said, "messages")
+	encoded, err := json.Marshal(said)
+	require.NoError(t, err)
+	return string(encoded)
+}
+
 func total(t *testing.T, o adapter.Observation) int64 {
 	t.Helper()
 	var totals []ucp.Total

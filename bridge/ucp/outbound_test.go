@@ -126,8 +126,8 @@ func TestOutboundRefused(t *testing.T) {
 		wish  any
 		want  string
 	}{
-		{"out of stock", items("gardenias"), nil, nil, `{"status":400,"code":"OUT_OF_STOCK","message":"Insufficient stock for item gardenias"}`},
-		{"unknown product", items("wumpus"), nil, nil, `{"status":400,"code":"INVALID_REQUEST","message":"Product wumpus not found"}`},
+		{"out of stock", items("gardenias"), nil, nil, `{"status":400,"code":"out_of_stock","message":"Insufficient stock for item gardenias"}`},
+		{"unknown product", items("wumpus"), nil, nil, `{"status":400,"code":"invalid_request","message":"Product wumpus not found"}`},
 		{"no such option", items("pot_ceramic"), doc{"email": "john.doe@example.com"}, doc{"option": doc{"title": "Balloon"}}, `{"code":"fulfillment_option_unavailable","message":"the shop does not offer the option Balloon"}`},
 		{"no such destination", items("pot_ceramic"), doc{"email": "john.doe@example.com"}, doc{"destination_id": "moon"}, `{"code":"destination_unknown","message":"the shop has no destination moon"}`},
 		{"no destination", items("pot_ceramic"), nil, doc{}, `{"code":"destination_required","message":"the shop has no destination for the buyer, and none was given"}`},
@@ -136,7 +136,7 @@ func TestOutboundRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := openMarket(t, newShop(t, true).server.URL)
 			m.attempt("Create", adapter.Values{"line_items": test.lines, "buyer": test.buyer, "fulfillment": test.wish})
-			assert.JSONEq(t, test.want, text(t, m.expect("Refused"), "reason"))
+			assert.JSONEq(t, test.want, plainly(t, m.expect("Refused"), "reason"))
 		})
 	}
 	t.Run("a wish that is none", func(t *testing.T) {
@@ -194,9 +194,9 @@ func TestOutboundDeclined(t *testing.T) {
 		payment any
 		want    string
 	}{
-		{"no money", card("mock_payment_handler", "fail_token"), `{"status":402,"code":"INSUFFICIENT_FUNDS","message":"Payment Failed: Insufficient Funds (Mock)"}`},
-		{"fraud", card("mock_payment_handler", "fraud_token"), `{"status":403,"code":"FRAUD_DETECTED","message":"Payment Failed: Fraud Detected (Mock)"}`},
-		{"a token that the shop quotes", card("mock_payment_handler", "tok_4711"), `{"status":402,"code":"UNKNOWN_TOKEN","message":"Unknown mock token: [secret]"}`},
+		{"no money", card("mock_payment_handler", "fail_token"), `{"status":402,"code":"insufficient_funds","message":"Payment Failed: Insufficient Funds (Mock)"}`},
+		{"fraud", card("mock_payment_handler", "fraud_token"), `{"status":403,"code":"fraud_detected","message":"Payment Failed: Fraud Detected (Mock)"}`},
+		{"a token that the shop quotes", card("mock_payment_handler", "tok_4711"), `{"status":402,"code":"unknown_token","message":"Unknown mock token: [secret]"}`},
 		{"no payment", nil, `{"code":"payment_invalid","message":"the payment is no object"}`},
 		{"no brand", doc{"handler_id": "google_pay", "token": "x"}, `{"code":"payment_invalid","message":"the payment has no brand"}`},
 		{"no credential", doc{"handler_id": "google_pay", "brand": "Visa", "last_digits": "1"}, `{"code":"payment_invalid","message":"the payment has no credential"}`},
@@ -210,7 +210,7 @@ func TestOutboundDeclined(t *testing.T) {
 				assert.Contains(t, text(t, got, "decline"), "payment_invalid")
 				return
 			}
-			assert.JSONEq(t, test.want, text(t, got, "decline"))
+			assert.JSONEq(t, test.want, plainly(t, got, "decline"))
 		})
 	}
 }
@@ -336,7 +336,7 @@ func TestOutboundCompleteMeetsAConflict(t *testing.T) {
 			respond(s, "POST complete", 409, doc{"detail": "Item is out of stock", "code": "OUT_OF_STOCK"})
 		})
 		m.complete(created, card("google_pay", "x"))
-		assert.JSONEq(t, `{"status":409,"code":"OUT_OF_STOCK","message":"Item is out of stock"}`, text(t, m.expect("Declined"), "decline"))
+		assert.JSONEq(t, `{"status":409,"code":"out_of_stock","message":"Item is out of stock"}`, plainly(t, m.expect("Declined"), "decline"))
 	})
 	t.Run("canceled meanwhile", func(t *testing.T) {
 		s := newShop(t, false)

@@ -23,7 +23,7 @@ func (verifyCommand) Help() string {
 	return `Decides for each file whether the protocol is live (nobody is ever stuck before the enactment is complete) and safe ` +
 		`(no two roles can ever do at once what excludes each other), which actions are dead, which race, and what is asked ` +
 		`with --query. An answer of no comes with a witness: who did what, in which order. Entries that are faulty are ` +
-		`left out, and said so.
+		`left out, and said so. Guards, which a companion file names, are not looked at: they refuse some of what is found possible.
 
 Questions, with actions for A, B and C:
 

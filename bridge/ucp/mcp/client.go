@@ -43,8 +43,9 @@ func NewCaller(endpoint string, below bridge.Caller) *Caller {
 
 // Call implements [bridge.Caller].
 func (c *Caller) Call(ctx context.Context, request bridge.Request) (bridge.Response, error) {
-	o, id, ok := match(request.Method, request.URL)
-	if !ok {
+	tool, id, ok := wire.OperationOf(request.Method, request.URL)
+	o, known := operationOf(string(tool))
+	if !ok || !known {
 		return bridge.Response{}, &bridge.NotSentError{Err: fmt.Errorf("ucp: mcp: no tool for %s %s", request.Method, request.URL)}
 	}
 	body, err := o.call(id, request)

@@ -34,7 +34,7 @@ func NewHandler(rest http.Handler, name, version string) http.Handler {
 		server.AddTool(&mcp.Tool{
 			Name: string(o.tool), Description: o.description, InputSchema: o.schema(),
 			Annotations: &mcp.ToolAnnotations{
-				ReadOnlyHint: o.method == http.MethodGet, IdempotentHint: o.method == http.MethodGet || o.key,
+				ReadOnlyHint: o.reads, IdempotentHint: o.reads || o.key,
 			},
 		}, func(ctx context.Context, call *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			var header http.Header
@@ -158,7 +158,8 @@ func serve(ctx context.Context, rest http.Handler, o operation, header http.Head
 			Code: "invalid_request", Content: wrong, Status: http.StatusUnprocessableEntity,
 		}}
 	}
-	request, err := http.NewRequestWithContext(ctx, o.method, o.path(a.ID), bytes.NewReader(body))
+	method, path := o.tool.REST(a.ID)
+	request, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {
 		return nil, &failure{Code: -32602, Message: "The id cannot be part of a request."}
 	}
@@ -178,7 +179,7 @@ func serve(ctx context.Context, rest http.Handler, o operation, header http.Head
 	}
 	if key := cmp.Or(a.key(), request.Header.Get("Idempotency-Key")); key != "" {
 		request.Header.Set("Idempotency-Key", key)
-	} else if o.method != http.MethodGet {
+	} else if !o.reads {
 		// REST requires a key; over MCP creating and updating may go without, which is the same as a key used once.
 		request.Header.Set("Idempotency-Key", uuid.NewString())
 	}

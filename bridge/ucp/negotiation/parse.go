@@ -3,6 +3,8 @@ package negotiation
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
@@ -57,6 +59,7 @@ func Parse(text []byte) (*Profile, error) {
 			}
 			reading.instruments(&h, entry["available_instruments"])
 			p.Handlers[name] = append(p.Handlers[name], h)
+			p.HandlerIDs = append(p.HandlerIDs, h.ID)
 		}
 	})
 	keys := whole["signing_keys"]
@@ -110,7 +113,8 @@ func (r *reader) named(value any, each func(name string, entry wire.Object)) {
 	}
 	switch value := value.(type) {
 	case wire.Object:
-		for name, entries := range value {
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			entries := value[name]
 			if alone, ok := entries.(wire.Object); ok {
 				visit(name, alone)
 				continue
@@ -131,8 +135,9 @@ func (r *reader) named(value any, each func(name string, entry wire.Object)) {
 // services reads services: in 2026-01-11 one object per service, with a member for each transport.
 func (r *reader) services(p *Profile, value any) {
 	r.named(value, func(name string, entry wire.Object) {
+		// A version may be missing, for it is the transport and the endpoint that count.
 		var base Service
-		if !r.into(entry, &base) {
+		if !remake(entry, &base) {
 			return
 		}
 		if base.Transport != "" {

@@ -23,6 +23,9 @@ type Profile struct {
 	Services     map[string][]Service
 	Capabilities map[string][]Capability
 	Handlers     map[string][]Handler
+	// HandlerIDs are the ids of the payment handlers as Parse has found them: in the order of the document where it lists
+	// them, by name where it has no order. Encode does not look at it.
+	HandlerIDs []string
 	// Keys are the public keys that the party signs with, as JSON Web Keys.
 	Keys []Key
 }

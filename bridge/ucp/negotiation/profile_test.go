@@ -40,8 +40,9 @@ func shop(release wire.Release) *negotiation.Profile {
 			checkout: {{Entity: entity("", "checkout")}}, discount: {{Entity: entity("", "discount"), Extends: []string{checkout}}},
 			"dev.ucp.shopping.order": {{Entity: order}},
 		},
-		Handlers: map[string][]negotiation.Handler{"dev.ucp.mock": {{Entity: mock}}},
-		Keys:     []negotiation.Key{{ID: "k1", Type: "EC", Curve: "P-256", X: "a", Y: "b", Use: "sig", Algorithm: "ES256"}},
+		Handlers:   map[string][]negotiation.Handler{"dev.ucp.mock": {{Entity: mock}}},
+		HandlerIDs: []string{"mock"},
+		Keys:       []negotiation.Key{{ID: "k1", Type: "EC", Curve: "P-256", X: "a", Y: "b", Use: "sig", Algorithm: "ES256"}},
 	}
 	if release == wire.April2026 {
 		p.SupportedVersions = map[string]string{"2026-01-11": "https://shop.example/old"}

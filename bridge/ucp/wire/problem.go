@@ -101,6 +101,11 @@ var protocolCodes = map[string]bool{
 	"digest_mismatch": true, "algorithm_unsupported": true, "profile_not_trusted": true,
 }
 
+// plainCodes are the codes of the model for what servers say by the status alone.
+var plainCodes = map[int]string{
+	http.StatusPaymentRequired: "payment_failed", http.StatusNotFound: "not_found", http.StatusConflict: "conflict",
+}
+
 // DecodeProblem makes the answer of the model of one with a status of 300 and more. Since 2026-04-08 that is a protocol
 // error and stays one. Before, business outcomes came with such statuses too; which it is shows in the status and code:
 // 402, 403, 404, 409 and 400 with a business code are the business speaking. What servers say is looked for where the
@@ -118,7 +123,7 @@ func (r Release) DecodeProblem(_ Operation, status int, body Object) (int, Objec
 			}
 		}
 	}
-	code := strings.ToLower(cmp.Or(text(body, "code"), text(nested, "code"), text(first, "code"), "http_"+statusWord(status)))
+	code := strings.ToLower(cmp.Or(text(body, "code"), text(nested, "code"), text(first, "code"), plainCodes[status], "http_"+statusWord(status)))
 	content := cmp.Or(
 		text(body, "detail"), text(body, "content"), text(nested, "content"), text(first, "content"), text(first, "message"),
 		text(body, "message"), text(body, "error"), text(nested, "message"), http.StatusText(status),

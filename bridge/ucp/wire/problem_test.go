@@ -69,8 +69,8 @@ func TestProblemsAreUnderstood(t *testing.T) {
 		code, content string
 	}{
 		{"the Python server", wire.January11, 402, `{"detail":"Payment Failed","code":"INSUFFICIENT_FUNDS"}`, true, "insufficient_funds", "Payment Failed"},
-		{"the Node server", wire.January11, 404, `{"error":"Order not found"}`, true, "http_not_found", "Order not found"},
-		{"a reused key", wire.January11, 409, `{"detail":"Idempotency key reused with different parameters"}`, false, "http_conflict", "Idempotency key reused with different parameters"},
+		{"the Node server", wire.January11, 404, `{"error":"Order not found"}`, true, "not_found", "Order not found"},
+		{"a reused key", wire.January11, 409, `{"detail":"Idempotency key reused with different parameters"}`, false, "conflict", "Idempotency key reused with different parameters"},
 		{
 			"a version", wire.January11, 400, `{"detail":{"status":"error","errors":[{"code":"VERSION_UNSUPPORTED","message":"Too new.","severity":"critical"}]}}`,
 			false, "version_unsupported", "Too new.",

@@ -53,8 +53,8 @@ type Exchange struct {
 	Operation Operation
 	// Checkout is the id of the checkout, which requests repeat before 2026-04-08; empty for [CreateCheckout].
 	Checkout string
-	// Currency is the currency of the checkout, an ISO 4217 code, which requests carry in 2026-01-11 and orders do not
-	// carry before 2026-04-08. In a create it is what context.currency says, if that says anything.
+	// Currency is the currency of the checkout, an ISO 4217 code, which requests carry in 2026-01-11, where context.currency
+	// does not say it, and orders do not carry before 2026-04-08.
 	Currency string
 }
 

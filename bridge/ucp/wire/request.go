@@ -40,7 +40,7 @@ func (r Release) EncodeRequest(x Exchange, model Object) (Object, error) {
 	}
 	if r == January11 {
 		out["currency"] = x.Currency
-		if wanted := text(object(out, "context"), "currency"); wanted != "" && x.Operation == CreateCheckout {
+		if wanted := text(object(out, "context"), "currency"); wanted != "" {
 			out["currency"] = wanted
 		}
 		delete(out, "context")

@@ -67,13 +67,14 @@ func lowerMessage(message Object) {
 // DecodeResponse makes a response in the model of what a business of the release has answered. Statuses of 400 and more
 // become {ucp: {status: "error"}, messages}, with the status that the model has for them: 200 for a business outcome,
 // the status itself for a protocol error (with code and content). Members that are not known are kept. The error is an
-// [*UnknownReleaseError]; a success that is no resource at all comes back as it is.
+// [*UnknownReleaseError]; a success that is no resource at all comes back as it is, and a checkout that comes with such a
+// status is a checkout, for what it says of an order must not get lost.
 func (r Release) DecodeResponse(x Exchange, status int, body Object) (int, Object, error) {
 	if !r.Known() {
 		return 0, nil, &UnknownReleaseError{string(r)}
 	}
 	out := cloned(body)
-	if status >= http.StatusMultipleChoices {
+	if status >= http.StatusMultipleChoices && !resource(out) {
 		status, out = r.DecodeProblem(x.Operation, status, out)
 		return status, out, nil
 	}
@@ -88,7 +89,11 @@ func (r Release) DecodeResponse(x Exchange, status int, body Object) (int, Objec
 	if r == January11 {
 		raisePayment(out)
 		if id := text(out, "order_id"); id != "" && out["order"] == nil {
-			out["order"] = Object{"id": id, "permalink_url": text(out, "order_permalink_url")}
+			order := Object{"id": id}
+			if at := text(out, "order_permalink_url"); at != "" {
+				order["permalink_url"] = at
+			}
+			out["order"] = order
 		}
 		delete(out, "order_id")
 		delete(out, "order_permalink_url")
@@ -106,6 +111,14 @@ func (r Release) DecodeResponse(x Exchange, status int, body Object) (int, Objec
 		}
 	}
 	return status, out, nil
+}
+
+// resource tells whether an answer is a checkout or an order, whatever its status says.
+func resource(message Object) bool {
+	if text(message, "id") == "" {
+		return false
+	}
+	return array(message, "line_items") != nil || object(message, "order") != nil || text(message, "order_id") != ""
 }
 
 func hasError(message Object) bool {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
@@ -47,7 +48,7 @@ func review(_ context.Context, input any) (any, error) {
 	}
 	totals, _ := checkout["totals"].([]any)
 	if err := wire.CheckTotals(totals); err != nil {
-		fault(CodeTotalsMismatch, "$.totals", "%s", sentence(err))
+		fault(CodeTotalsMismatch, "$.totals", "%s.", strings.TrimPrefix(err.Error(), "ucp: "))
 	}
 	if err := compare(given["asked"], checkout); err != nil {
 		fault(err.code, "$.line_items", "%s", err.message)
@@ -83,11 +84,6 @@ func isDisclosure(message any) bool {
 func isEscalation(message any) bool {
 	members, _ := message.(map[string]any)
 	return members["type"] == "error" && (members["severity"] == SeverityBuyerInput || members["severity"] == SeverityBuyerReview)
-}
-
-// sentence is an error of package wire as a message has it.
-func sentence(err error) string {
-	return "The shop's totals cannot be relied upon: " + err.Error() + "."
 }
 
 // payment is the hook payment: it makes the body of a complete request (UCP 2026-04-08, checkout.json and payment.json)

@@ -156,7 +156,16 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 					return shopper.Decision{Cancel: true, Why: why}
 				}
 			}
-			return shopper.Decision{Pay: instrument}
+			return shopper.Decision{Pay: map[string]any{"payment": map[string]any{"instruments": []any{instrument}}}}
+		},
+		Show: func(m ucp.Message) {
+			fmt.Fprintf(s.err, "strabo: the shop has you know: %s\n", story.Short(m.Content, longestWords))
+		},
+		HandOff: func(url string, why []ucp.Message) {
+			fmt.Fprintf(s.err, "strabo: the shop needs you: go on at %s\n", story.Short(url, longestWords))
+			for _, m := range why {
+				fmt.Fprintf(s.err, "  %s\n", story.Short(m.Content, longestWords))
+			}
 		},
 		Currency: c.Currency, Recorder: told.Recorder(platformSide), Purchase: purchase, Patience: patience(ctx),
 		Policy: under.policy, Audit: audit.All(told, under.audit), AuditRequired: c.Audit != "", Hasher: under.hasher,
@@ -263,7 +272,7 @@ func (c *buyCommand) answer(s *streams, told *story.Story, ending shopper.Ending
 	if unknown != nil {
 		fmt.Fprint(s.err, c.describeUnknown(unknown))
 	}
-	if unknown != nil || ending.Action != "Completed" {
+	if unknown != nil || ending.Action != "Completed" && ending.Action != "BuyerCompleted" {
 		return errNo
 	}
 	return nil
@@ -314,7 +323,7 @@ const (
 // describeEnding says for a person how a checkout ended.
 func describeEnding(ending shopper.Ending) string {
 	switch ending.Action {
-	case "Completed":
+	case "Completed", "BuyerCompleted":
 		var order struct {
 			ID           string `json:"id"`
 			PermalinkURL string `json:"permalink_url"`
@@ -323,6 +332,9 @@ func describeEnding(ending shopper.Ending) string {
 			return "Order placed, but the shop's words for it are not understood: " + story.Short(ending.Said.String(), longestWords)
 		}
 		text := "Order " + story.Short(order.ID, longestID) + " placed"
+		if ending.Action == "BuyerCompleted" {
+			text += " at the shop"
+		}
 		if total, ok := ending.Bill.Total(); ok {
 			text += ", " + story.Short(ending.Bill.Money(total), longestID)
 		}
@@ -330,6 +342,8 @@ func describeEnding(ending shopper.Ending) string {
 			text += ": " + story.Short(order.PermalinkURL, longestWords)
 		}
 		return text
+	case "Expired":
+		return "The checkout has expired: the shop does not keep it any more."
 	case "Cancelled":
 		if ending.Why != "" {
 			return "Cancelled: " + ending.Why + "."

@@ -18,12 +18,14 @@ func TestBill(t *testing.T) {
 		addsUp bool
 	}{
 		"goods alone":       {bill(ucp.Total{Type: "subtotal", Amount: 5}, ucp.Total{Type: "total", Amount: 5}), true},
-		"everything":        {bill(ucp.Total{Type: "subtotal", Amount: 100}, ucp.Total{Type: "items_discount", Amount: 7}, ucp.Total{Type: "discount", Amount: 10}, ucp.Total{Type: "fulfillment", Amount: 5}, ucp.Total{Type: "tax", Amount: 3}, ucp.Total{Type: "fee", Amount: 2}, ucp.Total{Type: "total", Amount: 100}), true},
+		"everything":        {bill(ucp.Total{Type: "subtotal", Amount: 100}, ucp.Total{Type: "items_discount", Amount: -7}, ucp.Total{Type: "discount", Amount: -3}, ucp.Total{Type: "fulfillment", Amount: 5}, ucp.Total{Type: "tax", Amount: 3}, ucp.Total{Type: "fee", Amount: 2}, ucp.Total{Type: "total", Amount: 100}), true},
+		"a discount that is charged": {bill(ucp.Total{Type: "subtotal", Amount: 100}, ucp.Total{Type: "discount", Amount: 10}, ucp.Total{Type: "total", Amount: 110}), false},
+		"a kind of its own":          {bill(ucp.Total{Type: "subtotal", Amount: 100}, ucp.Total{Type: "wrapping", DisplayText: "Wrapping", Amount: 10}, ucp.Total{Type: "total", Amount: 110}), true},
 		"a cent too much":   {bill(ucp.Total{Type: "subtotal", Amount: 5}, ucp.Total{Type: "total", Amount: 6}), false},
 		"hidden in the tax": {bill(ucp.Total{Type: "subtotal", Amount: 5}, ucp.Total{Type: "tax", Amount: 1}, ucp.Total{Type: "total", Amount: 5}), false},
 		"no total":          {bill(ucp.Total{Type: "subtotal", Amount: 5}), false},
 		"two totals":        {bill(ucp.Total{Type: "total"}, ucp.Total{Type: "total"}), false},
-		"below nothing":     {bill(ucp.Total{Type: "discount", Amount: 5}, ucp.Total{Type: "total", Amount: -5}), false},
+		"below nothing":     {bill(ucp.Total{Type: "discount", Amount: -5}, ucp.Total{Type: "total", Amount: -5}), false},
 		"no bill":           {bill(), false},
 		"wraps": {bill(ucp.Total{Type: "subtotal", Amount: math.MaxInt64}, ucp.Total{Type: "fee", Amount: math.MaxInt64},
 			ucp.Total{Type: "fee", Amount: 102}, ucp.Total{Type: "total", Amount: 100}), false},

@@ -60,12 +60,8 @@ func (e *NotSentError) Unwrap() error { return e.Err }
 // ErrTooLarge is the error of a response whose body is longer than allowed. The request has arrived.
 var ErrTooLarge = errors.New("bridge: the response is too large")
 
-const (
-	// DefaultTimeout is how long one call may take.
-	DefaultTimeout = 30 * time.Second
-	// DefaultMaxResponse is how many bytes of a response's body are read.
-	DefaultMaxResponse = 4 << 20
-)
+// DefaultMaxResponse is how many bytes of a response's body are read.
+const DefaultMaxResponse = 4 << 20
 
 // HTTPCaller is a [Caller] over net/http. Redirects are not followed: where a request goes is said by the mapping, not
 // by an answer. Nothing is ever sent twice of itself.
@@ -77,7 +73,7 @@ type HTTPCaller struct {
 
 // NewHTTPCaller makes a caller of a client, of which the transport and the jar are used; nil means
 // http.DefaultTransport and no jar. The timeout is for one call from dialling to the last byte; maxResponse is in bytes.
-// Where they are 0, [DefaultTimeout] and [DefaultMaxResponse] hold.
+// Where they are 0, the context alone bounds a call, as the policy has it, and [DefaultMaxResponse] a body.
 func NewHTTPCaller(client *http.Client, timeout time.Duration, maxResponse int64) *HTTPCaller {
 	own := &http.Client{}
 	if client != nil {
@@ -85,9 +81,6 @@ func NewHTTPCaller(client *http.Client, timeout time.Duration, maxResponse int64
 	}
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c := &HTTPCaller{client: own, timeout: timeout, maxResponse: maxResponse}
-	if c.timeout <= 0 {
-		c.timeout = DefaultTimeout
-	}
 	if c.maxResponse <= 0 {
 		c.maxResponse = DefaultMaxResponse
 	}
@@ -96,8 +89,11 @@ func NewHTTPCaller(client *http.Client, timeout time.Duration, maxResponse int64
 
 // Call implements [Caller].
 func (c *HTTPCaller) Call(ctx context.Context, request Request) (Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+	}
 	var connected, written atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn:          func(httptrace.GotConnInfo) { connected.Store(true) },

@@ -149,7 +149,7 @@ func BenchmarkHotEnactment(b *testing.B) {
 	}{
 		{"file", embedded.Options{}, 1, 1024},
 		{"fsync", embedded.Options{SyncAlways: true}, 1, 256},
-		{"three replicas", embedded.Options{}, 3, 256},
+		{"three replicas", embedded.Options{}, 3, 512},
 	} {
 		b.Run(test.name, func(b *testing.B) {
 			var s *embedded.Server
@@ -165,7 +165,7 @@ func BenchmarkHotEnactment(b *testing.B) {
 				return c
 			}
 			immediate := executor(syncserver.ServerConfig{System: "immediate"})
-			batch := executor(syncserver.ServerConfig{System: "batch", Window: 5 * time.Millisecond, WindowCount: 64})
+			batch := executor(syncserver.ServerConfig{System: "batch", Window: 20 * time.Millisecond, WindowCount: 64})
 			compare(b, test.round, pages(b, immediate, 64), pages(b, batch, 64))
 		})
 	}

@@ -1,6 +1,7 @@
 package acc
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,8 +82,8 @@ func (i *Input) decode(arguments enactment.Values) (map[string]any, error) {
 		if value.IsZero() {
 			continue
 		}
-		var decoded any
-		if err := value.Decode(&decoded); err != nil {
+		decoded, ok := plain(value)
+		if !ok {
 			return nil, fmt.Errorf("%w: %s cannot be read", ErrInvalidArguments, shorten(name))
 		}
 		if !reckonable(decoded) {
@@ -116,6 +117,19 @@ func (i *Input) decode(arguments enactment.Values) (map[string]any, error) {
 		}
 	}
 	return data, nil
+}
+
+// plain gives a value as encoding/json decodes it. Most arguments are no objects, and are read without a decoder.
+func plain(value enactment.Value) (decoded any, ok bool) {
+	switch text := value.String(); {
+	case text == "null":
+		return nil, true
+	case text == "true", text == "false":
+		return text == "true", true
+	case text[0] == '-' || text[0] >= '0' && text[0] <= '9':
+		return json.Number(text), true
+	}
+	return decoded, value.Decode(&decoded) == nil
 }
 
 func (i *Input) inBody(name string) bool {

@@ -54,10 +54,11 @@ type engineFlags struct {
 
 // engines makes engines as the flags say, any number of them on one store.
 type engines struct {
-	flags *engineFlags
-	span  time.Duration
-	store *connected // nil where all is in memory
-	log   *slog.Logger
+	flags    *engineFlags
+	span     time.Duration
+	store    *connected // nil where all is in memory
+	replicas int        // of each stream; 0 for one
+	log      *slog.Logger
 }
 
 // engines opens the store, if there is to be one.
@@ -95,7 +96,8 @@ func (e *engines) of(ctx context.Context, system string) engine.Open {
 		starting, cancel := context.WithTimeout(ctx, startTime)
 		defer cancel()
 		server, err := syncserver.NewServer(starting, e.store.conn, rules, syncserver.ServerConfig{
-			System: system, Keys: e.store.keys, Memory: e.flags.Durability == inMemory, Window: e.span, Recorder: recorder, Logger: e.log,
+			System: system, Keys: e.store.keys, Memory: e.flags.Durability == inMemory, Window: e.span, Replicas: e.replicas,
+			Recorder: recorder, Logger: e.log,
 		})
 		if err != nil {
 			return nil, err

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/enactment"
@@ -192,7 +193,37 @@ func TestBench(t *testing.T) {
 		var answer benchAnswer
 		text := strabo(t, exitFine, "bench", "--executor", executor, "--attempts", "200", "--at-once", "4", "--json", "--durability", "none")
 		require.NoError(t, json.Unmarshal([]byte(text), &answer))
-		require.GreaterOrEqual(t, answer.Attempts, 200)
+		require.EqualValues(t, 200, answer.Attempts)
 		require.Zero(t, answer.Refused)
+		require.Positive(t, answer.P50)
+		require.LessOrEqual(t, answer.P50, answer.Slowest)
+	}
+	text := strabo(t, exitFine, "bench", "--executor", "local", "--attempts", "300", "--rivals", "3")
+	require.Contains(t, text, "300 attempts in ")
+	require.Regexp(t, `[12]\d\d refused: already_happened [12]\d\d\n`, text)
+	for _, wrong := range [][]string{
+		{"--rivals", "0"},
+		{"--duration", "0s"},
+		{"--replicas", "3"},
+		{"--executor", "local", "--store", t.TempDir()},
+		{"nonesuch"},
+		{"--nats", "nats://127.0.0.1:1"},
+	} {
+		strabo(t, exitWrongUse, append([]string{"bench"}, wrong...)...)
+	}
+}
+
+// TestBenchLeavesNothingBehind has a system that is measured on a NATS of the user's own be gone afterwards.
+func TestBenchLeavesNothingBehind(t *testing.T) {
+	s := startServing(t, "purchase", "--listen", "127.0.0.1:0", "--durability", "none")
+	strabo(t, exitFine, "bench", "--nats", s.NATS, "--attempts", "50", "--finalize", "batch", "--window", "2ms")
+	strabo(t, exitFine, "bench", "--nats", s.NATS, "--attempts", "50", "--executor", "nats")
+	conn, err := nats.Connect(s.NATS)
+	require.NoError(t, err)
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	require.NoError(t, err)
+	for name := range js.StreamNames(t.Context()).Name() {
+		require.True(t, strings.HasPrefix(name, "STRABO_purchase_"), name)
 	}
 }

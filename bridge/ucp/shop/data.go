@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"strconv"
+	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
@@ -23,7 +24,7 @@ type Data struct {
 	// Rates are shipping_rates.csv, Promotions promotions.csv, both in order.
 	Rates      []Rate
 	Promotions []Promotion
-	// Codes are the discounts of discounts.csv, by code.
+	// Codes are the discounts of discounts.csv, by code in capitals.
 	Codes map[string]Code
 	// Addresses are where customers live, by email: customers.csv and addresses.csv.
 	Addresses map[string][]model.Destination
@@ -217,7 +218,7 @@ func (d *Data) code(r row) error {
 	default:
 		return fmt.Errorf("there is no discount of type %q", kind)
 	}
-	d.Codes[r.text("code")] = c
+	d.Codes[strings.ToUpper(r.text("code"))] = c
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 )
@@ -62,8 +63,8 @@ func (d *Data) free(lines []model.LineItem, subtotal int64) bool {
 func (d *Data) Apply(_ context.Context, codes []string, amount int64) ([]model.Applied, error) {
 	applied := []model.Applied{}
 	for i, code := range codes {
-		discount, ok := d.Codes[code]
-		if !ok || slices.Contains(codes[:i], code) {
+		discount, ok := d.Codes[strings.ToUpper(code)] // UCP 2026-01-11, discount.json: case-insensitive
+		if !ok || slices.ContainsFunc(codes[:i], func(other string) bool { return strings.EqualFold(other, code) }) {
 			continue
 		}
 		off := min(discount.Amount, amount)

@@ -26,7 +26,7 @@ func TestBuyIsAudited(t *testing.T) {
 	dir := t.TempDir()
 	file, journal := filepath.Join(dir, "audit.jsonl"), filepath.Join(dir, "journal")
 	const token = "tok_9f81-of-nobody" // not one of those that the shop tells everybody
-	for order, pay := range []string{"demo_pay:coins", "demo_pay:" + token} {
+	for order, pay := range []string{"mock_payment_handler:success_token", "mock_payment_handler:" + token} {
 		code, out, errs := runStrabo("", append([]string{
 			"buy", "--business", url, "--item", "oil-lamp", "--currency", "EUR", "--pay", pay, "--audit", file,
 			"--journal", journal, "--order-id", fmt.Sprint("order-", order),

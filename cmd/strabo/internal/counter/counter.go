@@ -141,7 +141,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: patience, Discloses: options.Show != nil,
-		Audit:    c.sink(options.Audit),
+		Audit: c.sink(options.Audit),
 		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party, Subject: options.Subject}, nil
 		},

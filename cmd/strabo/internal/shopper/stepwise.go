@@ -57,12 +57,12 @@ type purchase struct {
 
 // statement is what a Business states of a checkout.
 type statement struct {
-	cid, rev  enactment.Value
-	id        string
-	messages  []ucp.Message
-	bill      Bill
+	cid, rev   enactment.Value
+	id         string
+	messages   []ucp.Message
+	bill       Bill
 	unreadable bool
-	checkout  struct {
+	checkout   struct {
 		ContinueURL string `json:"continue_url"`
 		Fulfillment any    `json:"fulfillment"`
 		LineItems   []struct {

@@ -370,6 +370,7 @@ func (b *Bridge) settleInTurn(ctx context.Context, e adapter.Enactment, again bo
 			return nil, fmt.Errorf("bridge: %s: %w", instance.Action, context.Cause(ctx))
 		case errors.Is(err, errWaiting):
 			b.takeUp(r)
+			b.watch.again(string(r.key)+r.instance, e, b.limit(r.waiting.Until), b.options.Patience)
 		case errors.As(err, new(*NotSentError)):
 			unmade = errors.Join(unmade, err) // Nothing has happened that others would have to wait for.
 		default:

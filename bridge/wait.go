@@ -142,9 +142,11 @@ func (b *Bridge) limit(until time.Time) time.Time {
 
 // lookAgain is called when it is time for a look.
 func (b *Bridge) lookAgain(ctx context.Context, e adapter.Enactment) {
-	if err := b.settle(ctx, e, false); err != nil && ctx.Err() == nil {
+	err := b.settle(ctx, e, false)
+	if err != nil && ctx.Err() == nil {
 		b.log.ErrorContext(ctx, "cannot look at what is waited for", "enactment", e.Key(), "error", err)
 	}
+	b.watch.rest(e.Key(), err != nil, b.options.Patience)
 }
 
 // watch says when what waits is looked at again.
@@ -202,6 +204,28 @@ func (w *watch) again(name string, e adapter.Enactment, limit time.Time, patienc
 	if now.Before(limit) && l.next.After(limit) {
 		l.next = limit
 	}
+	w.wake()
+}
+
+// rest deals with the looks of an enactment that were due and not made: those that failed are made later, what is not
+// there any more, as in an enactment that was let go, is forgotten.
+func (w *watch) rest(key enactment.Key, failed bool, patience Patience) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, l := range w.looks {
+		switch {
+		case l.set || l.enactment.Key() != key:
+		case failed:
+			l.next, l.set = time.Now().Add(max(l.backoff.Next(), patience.First)), true
+			w.wake()
+		default:
+			delete(w.looks, name)
+		}
+	}
+}
+
+// wake has run look at what has changed.
+func (w *watch) wake() {
 	select {
 	case w.changed <- struct{}{}:
 	default:

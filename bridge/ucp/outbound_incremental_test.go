@@ -538,6 +538,59 @@ func TestIncrementalCancel(t *testing.T) {
 	})
 }
 
+// TestIncrementalUpdateWhileTheBuyerPays: an update that meets the buyer's own payment at the shop is rejected, nothing else
+// is sent until that is over, and then the order is the buyer's.
+func TestIncrementalUpdateWhileTheBuyerPays(t *testing.T) {
+	shop := newAprilShop(t)
+	shop.state = escalates
+	m := openApril(t, shop)
+	m.opens(ada, "NeedsInput")
+	m.handsOff(1)
+	shop.at(func(checkout doc) { checkout["status"] = "complete_in_progress" })
+	m.updates(1, ada)
+	m.expect("Rejected")
+	looks := shop.count("GET /chk_1")
+	require.Eventually(t, func() bool { return shop.count("GET /chk_1") >= looks+4 }, time.Minute, time.Millisecond)
+	shop.at(func(checkout doc) { checkout["status"] = "completed" })
+	m.expect("BuyerCompleted")
+	require.Equal(t, 1, shop.count("PUT /chk_1"))
+	require.Zero(t, shop.count("POST /chk_1/complete"))
+}
+
+// TestIncrementalCancelAfterTheBuyer: a cancellation that comes after the buyer's order finds it, and cancels nothing.
+func TestIncrementalCancelAfterTheBuyer(t *testing.T) {
+	shop := newAprilShop(t)
+	shop.state = escalates
+	m := openApril(t, shop, func(o *ucp.OutboundOptions) { o.Patience.First = time.Hour })
+	m.opens(ada, "NeedsInput")
+	m.handsOff(1)
+	require.Eventually(t, func() bool { return shop.count("GET /chk_1") == 1 }, time.Minute, time.Millisecond)
+	shop.at(func(checkout doc) { checkout["status"] = "completed" })
+	m.attempt("Cancel", adapter.Values{})
+	m.expect("BuyerCompleted")
+	require.Zero(t, shop.count("POST /chk_1/cancel"))
+	m.never("Cancelled")
+}
+
+// TestIncrementalLostUpdate: an update whose answer is lost is asked about, and sent again under its key.
+func TestIncrementalLostUpdate(t *testing.T) {
+	shop := newAprilShop(t)
+	m := openApril(t, shop)
+	m.opens(nil, "NeedsInput")
+	shop.mu.Lock()
+	shop.after = func(line string) {
+		if line == "PUT /chk_1" && shop.count(line) == 1 {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	shop.mu.Unlock()
+	m.updates(1, ada)
+	require.Equal(t, "2", text(t, m.expect("Offered"), "rev"))
+	requests := shop.requests()
+	require.Equal(t, []string{"POST ", "PUT /chk_1", "GET /chk_1", "PUT /chk_1"}, shop.lines())
+	require.Equal(t, requests[1], requests[3])
+}
+
 // TestIncrementalForeignOrder: an order that neither we have paid nor a buyer whom we have sent is told to nobody as theirs.
 func TestIncrementalForeignOrder(t *testing.T) {
 	shop := newAprilShop(t)

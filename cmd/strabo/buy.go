@@ -53,9 +53,13 @@ type buyCommand struct {
 
 // Help is shown by strabo buy --help.
 func (buyCommand) Help() string {
-	return `Buys at a shop that speaks UCP 2026-01-11 over REST, with the Platform agent of strabo demo, and prints the ` +
-		`order. The bill is looked at before it is paid: if it does not add up or is above --max, the checkout is ` +
-		`cancelled; one in another currency than --currency, or of other goods, is as good as refused by the shop.
+	return `Buys at a shop that speaks UCP, by the protocol ucp-incremental, and prints the order. The checkout is filled in ` +
+		`step by step. The bill is looked at before it is paid: if it does not add up, is above --max, in another currency ` +
+		`than --currency or about other goods, it is not paid, and the checkout is cancelled.
+
+If the shop needs a person, such as for signing in, or for a bill that does not add up, it is said on standard error where ` +
+		`to go on, and the command waits for the order that is placed there. What a shop wants to have shown is printed ` +
+		`there, too.
 
 If a call to the shop is lost, its fate is asked for; while that is unknown nothing is paid again. With --journal the ` +
 		`purchase outlives the process: run the same command again after a crash, or when nobody could tell whether there ` +

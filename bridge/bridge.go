@@ -70,7 +70,8 @@ type Patience struct {
 	Until time.Time
 	// Sends is how often the same request is tried at most, where the policy permits more than once; by default 3.
 	Sends int
-	// Asks is how many inconclusive status queries go before the request is sent again; by default 3.
+	// Asks is how many inconclusive status queries go before a request that may be sent again is; by default 3. What may
+	// not is asked about until the deadline.
 	Asks int
 	// LongestLook bounds the pause between two looks at what the remote party, or somebody there, is at work on, which
 	// grows as that between follow-ups does; by default 30 s. Wait is how long is looked where the mapping knows no
@@ -115,6 +116,7 @@ type Bridge struct {
 	log      *slog.Logger
 	adapter  *adapter.Adapter
 	locks    locks
+	paused   paused
 	// target is the scheme and host that is called.
 	target   string
 	governed map[*call]*governed
@@ -163,6 +165,7 @@ func New(rules *enactment.Rules, executor adapter.Executor, mapping *Mapping, op
 		b.log = slog.Default()
 	}
 	b.log = b.log.With("protocol", mapping.protocol, "role", mapping.role)
+	b.paused.bridge = b
 	b.target, b.started = base.Scheme+"://"+base.Host, time.Now()
 	if err := b.orDefault(); err != nil {
 		return nil, err
@@ -269,20 +272,22 @@ func (b *Bridge) Adapter() *adapter.Adapter { return b.adapter }
 // Run plays the role until the context ends; see [adapter.Adapter.Run]. It may be called once. A call that is under way
 // when the context ends is broken off, and its fate is found out at the next start with the same journal.
 func (b *Bridge) Run(ctx context.Context) error {
-	watching, stop := context.WithCancel(ctx)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		b.watch.run(watching, b.lookAgain)
-	}()
-	err := b.adapter.Run(ctx)
-	stop()
-	<-over
-	return err
+	return b.paused.run(ctx, func(ctx context.Context) error {
+		watching, stop := context.WithCancel(ctx)
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			b.watch.run(watching, b.lookAgain)
+		}()
+		err := b.adapter.Run(ctx)
+		stop()
+		<-over
+		return err
+	})
 }
 
-// Settle takes up again what is unknown in an enactment, as an operator may ask. It blocks until that is settled or
-// stays unknown, of which OnUnknown is told as before. The error is [ErrNotHeld] if the bridge knows of nothing that it
+// Settle takes up again what is unknown in an enactment, as an operator may ask. It blocks until that is settled, stays
+// unknown, of which OnUnknown is told as before, or waits for somebody to agree. The error is [ErrNotHeld] if the bridge knows of nothing that it
 // could still answer in the enactment, a [*NotSentError] if a request cannot be made of what was observed and the mapping
 // has no answer to that, or what kept it from trying.
 func (b *Bridge) Settle(ctx context.Context, key enactment.Key) error {
@@ -336,6 +341,7 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 // settleInTurn answers what does not wait for the remote party. Unmade says which requests could not be made.
 func (b *Bridge) settleInTurn(ctx context.Context, e adapter.Enactment, again bool) (unmade, err error) {
 	var waitsFor *run
+	var pausing bool
 	for instance := range e.Instances() {
 		plan, mapped := b.mapping.actions[instance.Action]
 		if !mapped || instance.Role == b.mapping.role {
@@ -349,7 +355,7 @@ func (b *Bridge) settleInTurn(ctx context.Context, e adapter.Enactment, again bo
 			continue
 		}
 		if waitsFor != nil {
-			if !again {
+			if !again || pausing {
 				continue
 			}
 			b.unknown(ctx, r, &unclearError{
@@ -371,6 +377,8 @@ func (b *Bridge) settleInTurn(ctx context.Context, e adapter.Enactment, again bo
 		case errors.Is(err, errWaiting):
 			b.takeUp(r)
 			b.watch.again(string(r.key)+r.instance, e, b.limit(r.waiting.Until), b.options.Patience)
+		case errors.As(err, new(*pausedError)):
+			waitsFor, pausing = r, true
 		case errors.As(err, new(*NotSentError)):
 			unmade = errors.Join(unmade, err) // Nothing has happened that others would have to wait for.
 		default:

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/approval"
 	"github.com/strabo-engine/strabo/bridge/audit"
@@ -172,6 +173,34 @@ func TestApprovalPausesTheAction(t *testing.T) {
 		assert.Contains(t, g.value(g.expect("Failed"), "reason"), "not approved: expired")
 		assert.Zero(t, g.shop.asked(payLine))
 	})
+	t.Run("and nobody else's", func(t *testing.T) {
+		g := newGoverning(t)
+		g.edit(&g.contracts, "scope: hotel.pay\n        risk: {level: high}", approvedPay)
+		store, err := approval.OpenFileStore(t.TempDir(), approval.FileOptions{})
+		require.NoError(t, err)
+		g.begin(func(o *bridge.Options) {
+			o.Approvals = store
+			o.Adapter = []adapter.Option{adapter.WithConcurrency(1)}
+		})
+		for _, rid := range []string{"r1", "r2", "r3"} {
+			g.reserve(rid)
+			g.expect("Booked")
+			g.payFor(rid)
+		}
+		var asked []approval.Entry
+		require.Eventually(t, func() bool {
+			asked, err = store.List(t.Context())
+			return err == nil && len(asked) == 3
+		}, time.Minute, time.Millisecond)
+		for _, entry := range asked {
+			require.NoError(t, store.Decide(t.Context(), entry.Request.ID, approval.Verdict{Granted: true, Digest: entry.Request.Digest, By: "ben"}))
+		}
+		for range asked {
+			g.expect("Paid")
+		}
+		assert.Len(t, g.of(audit.ApprovalRequested), 3)
+		assert.Empty(t, g.unknown)
+	})
 	t.Run("not before the bridge has to say", func(t *testing.T) {
 		g := newGoverning(t)
 		g.edit(&g.contracts, "scope: hotel.pay\n        risk: {level: high}", approvedPay)
@@ -270,4 +299,23 @@ func TestWhatHasLeft(t *testing.T) {
 	_, err := over.Call(t.Context(), bridge.Request{Method: "POST", URL: "http://x.example/", Header: http.Header{}})
 	require.Error(t, err)
 	require.False(t, errors.As(err, new(*bridge.NotSentError)), "somebody may still be writing")
+}
+
+// What must not be sent again is asked about as long as there is time, not only a few times.
+func TestWhatMustNotBeSentAgainIsAskedAbout(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	s.hotel.on(reserve, reply(201, `{"number":"n1","price":1,"beds":["left"]}`))
+	s.hotel.on("PUT /reservations/n1", drop)
+	s.hotel.on(state, slices.Concat(slices.Repeat([]http.HandlerFunc{reply(500, "")}, 3*hasty.Asks), []http.HandlerFunc{reply(200, `{"bed":"left"}`)})...)
+	s.ask()
+	s.expect("Booked")
+	puts := 0
+	for _, line := range s.hotel.lines() {
+		if line == "PUT /reservations/n1" {
+			puts++
+		}
+	}
+	assert.Equal(t, 1, puts)
+	assert.Empty(t, s.unknown)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/approval"
@@ -15,9 +16,9 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 )
 
-// permit tells whether the request may be made at all, and waits until somebody has agreed where that is needed. The
-// error is a [*policy.DeniedError] if it may not, an [*unclearError] if nobody has decided in time, or what kept it from
-// asking. Nothing has been sent or written down yet, so that a restart asks the same question again.
+// permit tells whether the request may be made at all, and asks where somebody has to agree. The error is a
+// [*policy.DeniedError] if it may not, a [*pausedError] while nobody has decided, or what kept it from asking. Nothing has
+// been sent or written down yet, so that a restart asks the same question again.
 func (x *exchange) permit(ctx context.Context, arguments enactment.Values) error {
 	question, err := x.rule.Permit(x.principal, arguments)
 	if err != nil {
@@ -30,7 +31,7 @@ func (x *exchange) permit(ctx context.Context, arguments enactment.Values) error
 	return x.approve(ctx, question)
 }
 
-// approve asks for an approval of exactly this request, and waits for the decision.
+// approve asks for an approval of exactly this request.
 func (x *exchange) approve(ctx context.Context, question *policy.Question) error {
 	if x.bridge.options.Approvals == nil {
 		return x.refuse(ctx, "there is nobody to ask")
@@ -39,29 +40,29 @@ func (x *exchange) approve(ctx context.Context, question *policy.Question) error
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	decision, err := x.bridge.options.Approvals.Ask(ctx, request)
-	if err != nil {
-		return x.undecided(ctx, err)
-	}
 	x.approval = request.ID
+	decision, refused := x.bridge.paused.refusal(request.ID)
+	if !refused {
+		decision, err = x.bridge.options.Approvals.Ask(ctx, request)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		x.reason = fmt.Sprintf("approval %s: %v", x.approval, err)
+		return x.unclear(err)
+	}
 	if decision.State == approval.Pending {
-		record := x.record(audit.ApprovalRequested, x.rule)
-		record.Detail = fmt.Sprintf("%v", request.Labels)
-		x.tell(ctx, record)
-		waiting, cancel := context.WithCancel(ctx)
-		if until := x.bridge.options.Patience.Until; !until.IsZero() {
-			waiting, cancel = context.WithDeadline(ctx, until)
+		if x.bridge.paused.await(x.run) {
+			record := x.record(audit.ApprovalRequested, x.rule)
+			record.Detail = strings.Join(request.Labels, "; ")
+			x.tell(ctx, record)
 		}
-		decision, err = x.bridge.options.Approvals.Wait(waiting, request.ID)
-		cancel()
-		if err != nil {
-			return x.undecided(ctx, err)
-		}
+		return &pausedError{request.ID}
 	}
 	record := x.record(audit.ApprovalDecided, x.rule)
-	record.Outcome, record.Latency = string(decision.State), time.Since(began)
-	record.Detail = decidedBy(decision)
+	record.Outcome, record.Detail = string(decision.State), decidedBy(decision)
+	record.Latency = x.bridge.paused.decided(request.ID)
 	x.tell(ctx, record)
 	if decision.State != approval.Granted {
 		return x.refuse(ctx, string(decision.State)+decidedBy(decision))
@@ -85,18 +86,6 @@ func (x *exchange) refuse(ctx context.Context, why string) error {
 	err := &policy.DeniedError{Operation: x.rule.Name, Reason: policy.ErrNotApproved, Detail: why}
 	x.denied(ctx, x.rule, err)
 	return err
-}
-
-// undecided says that nobody has decided. The question stays; it is taken up with the answer to the observation.
-func (x *exchange) undecided(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = errors.New("nobody has decided yet")
-	}
-	x.reason = fmt.Sprintf("approval %s: %v", x.approval, err)
-	return x.unclear(err)
 }
 
 // question is what is asked. Its id is that of the step for the observed instance, so that it is found again after a

@@ -176,7 +176,8 @@ func (f *followUp) inquire(ctx context.Context) (*answer, move, error) {
 	case err != nil:
 		return nil, givingUp, err
 	case a == nil:
-		if f.asks++; f.asks >= f.bridge.options.Patience.Asks {
+		// What must not be sent again is asked about until the deadline.
+		if f.asks++; f.asks >= f.bridge.options.Patience.Asks && f.rule.repeatable() {
 			f.class = policy.Asked
 			return nil, sending, nil
 		}

@@ -104,24 +104,27 @@ func (b *Bridge) lookAt(ctx context.Context, e adapter.Enactment, again bool) er
 		}
 		name := string(r.key) + r.instance
 		switch {
-		case r.done():
+		case r.done() || r.waiting == nil:
 			b.watch.forget(name)
 			continue
-		case r.waiting == nil || len(r.pending) > 0 || !again && b.gaveUp(r):
+		case len(r.pending) > 0 || !again && b.gaveUp(r):
 			continue
 		}
 		if b.watch.due(name, time.Now()) {
 			err := r.answer(ctx)
+			if !errors.Is(err, errWaiting) {
+				b.watch.forget(name)
+			}
 			switch {
 			case err == nil:
 				b.takeUp(r)
-				b.watch.forget(name)
 				continue
 			case ctx.Err() != nil:
 				return fmt.Errorf("bridge: %s: %w", instance.Action, context.Cause(ctx))
 			case errors.As(err, new(*unclearError)):
 				b.giveUp(r)
-				b.watch.forget(name)
+				continue
+			case errors.As(err, new(*pausedError)):
 				continue
 			case !errors.Is(err, errWaiting):
 				return err

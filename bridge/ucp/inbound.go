@@ -13,6 +13,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
+	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -50,6 +51,10 @@ type InboundOptions struct {
 	// Client fetches the profiles of platforms and calls their webhooks. Since platforms name the URLs, let it refuse
 	// addresses that are nobody's business; see package net's Dialer.Control. Nil: nobody is told of orders.
 	Client *http.Client
+	// Signer signs webhooks, with a key of the business's profile, which is at ProfileURL: see [Releases]. Nil: they are not
+	// signed, and platforms of 2026-01-23 and later refuse them.
+	Signer     *signature.Signer
+	ProfileURL string
 	// Documents serves specifications and schemas below /documents/ in place of ucp.dev, which discovery names
 	// otherwise; nil: it does not.
 	Documents http.Handler

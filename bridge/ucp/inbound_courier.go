@@ -14,6 +14,7 @@ import (
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 // courier tells platforms of their orders. What it has to tell is noted down in the store before it can happen, and
@@ -62,7 +63,7 @@ const (
 func newCourier(in *Inbound) *courier {
 	c := &courier{in: in, queue: make(chan notice, waitingNotices)}
 	if in.options.Client != nil {
-		c.client = newWebhooks(in.options.Client)
+		c.client = newWebhooks(in.options)
 	}
 	return c
 }
@@ -82,8 +83,14 @@ func (c *courier) expect(ctx context.Context, checkout string, profile any) erro
 	if !errors.Is(err, keyvalue.ErrConflict) {
 		return err
 	}
-	// A payment before this one was declined, or another one is under way: the note begins anew.
+	// Another payment is under way, whose note is this one's too; or one before was declined: then the note begins anew.
 	entry, err := c.store().Get(ctx, n.name)
+	if err == nil {
+		var other notice
+		if other, err = readNotice(entry); err == nil && other.Next.After(n.Since) {
+			return nil
+		}
+	}
 	if err != nil && !errors.Is(err, keyvalue.ErrNone) {
 		return err
 	}
@@ -112,29 +119,52 @@ func readNotice(entry keyvalue.Entry) (notice, error) {
 	return n, nil
 }
 
-// placed keeps the order of a checkout that was completed, and has the platform told of it.
+// placed keeps the order of a checkout that was completed, and has the platform told of it, unless that was done.
 func (c *courier) placed(ctx context.Context, checkout string, standing *model.Standing) error {
+	profile := profileOf(standing)
 	entry, err := c.store().Get(ctx, placedName(checkout))
-	if errors.Is(err, keyvalue.ErrNone) {
-		return nil // It has been told.
+	n := notice{Event: orderPlaced, Checkout: checkout, Since: time.Now(), Next: time.Now().Add(claimed), name: placedName(checkout)}
+	switch {
+	case err == nil:
+		if n, err = readNotice(entry); err != nil {
+			return err
+		}
+	case !errors.Is(err, keyvalue.ErrNone):
+		return err
 	}
+	if n.Profile != "" {
+		profile = n.Profile
+	}
+	n.Profile = profile
+	kept, fresh, err := c.in.placed(ctx, standing.Completed, profile)
 	if err != nil {
 		return err
 	}
-	n, err := readNotice(entry)
-	if err != nil {
-		return err
+	n.Order = kept.Order.ID
+	switch {
+	case kept.Told:
+		if n.revision > 0 {
+			return c.cross(ctx, n)
+		}
+		return nil
+	case n.revision == 0 && !fresh: // It is being told, or was given up.
+		return nil
+	case n.revision == 0:
+		if err := c.note(ctx, &n); err != nil {
+			return err
+		}
 	}
-	if n.Profile == "" {
-		n.Profile = profileOf(standing)
-	}
-	order, err := c.in.placed(ctx, standing.Completed, n.Profile)
-	if err != nil {
-		return err
-	}
-	n.Order = order.ID
 	c.enqueue(n)
 	return nil
+}
+
+// cross crosses a notice out. That another process has changed it meanwhile is none of this one's business.
+func (c *courier) cross(ctx context.Context, n notice) error {
+	err := c.store().Delete(ctx, n.name, n.revision)
+	if errors.Is(err, keyvalue.ErrConflict) {
+		return nil
+	}
+	return err
 }
 
 // profileOf gives the profile of the platform that created a checkout.
@@ -242,7 +272,7 @@ func (c *courier) resolve(ctx context.Context, n notice) error {
 	case standing.Completed != nil:
 		return c.placed(ctx, n.Checkout, &standing)
 	case time.Since(n.Since) > abandoned || standing.Ended():
-		return c.store().Delete(ctx, n.name, n.revision)
+		return c.cross(ctx, n)
 	}
 	return nil
 }
@@ -253,12 +283,17 @@ func (c *courier) tell(ctx context.Context, n notice) {
 	log := c.in.log.With(slog.String("event", n.Event), slog.String("order", n.Order), slog.Int("attempts", n.Attempts+1))
 	switch {
 	case err == nil:
-		err = c.store().Delete(ctx, n.name, n.revision)
+		if n.Event == orderPlaced {
+			err = c.in.told(ctx, n.Order)
+		}
+		if err == nil {
+			err = c.cross(ctx, n)
+		}
 	case ctx.Err() != nil:
 		return
 	case time.Since(n.Since) > tellUntil || errors.Is(err, errNobody):
 		log.WarnContext(ctx, "ucp: the platform cannot be told of its order", "error", err)
-		err = c.store().Delete(ctx, n.name, n.revision)
+		err = c.cross(ctx, n)
 	default:
 		log.InfoContext(ctx, "ucp: the platform was not told of its order yet", "error", err)
 		n.Next = time.Now().Add(min(tellAgain<<min(n.Attempts, 16), tellAgainLongest))
@@ -283,13 +318,42 @@ func (c *courier) deliver(ctx context.Context, n *notice) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(struct {
-		Event    string    `json:"event_type"`
-		Checkout string    `json:"checkout_id"`
-		Order    orderView `json:"order"`
-	}{n.Event, n.Checkout, viewOrder(kept.Order)})
+	body, err := webhookBody(target.release, n, viewOrder(kept.Order))
 	if err != nil {
 		return fmt.Errorf("ucp: inbound: a notice: %w", err)
 	}
-	return c.client.post(ctx, target, n.name, body)
+	return c.client.post(ctx, target, body, n.name, n.Since)
+}
+
+// webhookBody is what a platform is told of an order in its release: since 2026-04-08 the order, in 2026-01-23 the order
+// with the event's id and time, and in 2026-01-11 what the public servers send, which name the event and wrap the order.
+func webhookBody(release wire.Release, n *notice, view orderView) ([]byte, error) {
+	if release == wire.January11 {
+		return json.Marshal(struct {
+			Event    string    `json:"event_type"`
+			Checkout string    `json:"checkout_id"`
+			Order    orderView `json:"order"`
+		}{n.Event, n.Checkout, view})
+	}
+	text, err := json.Marshal(view)
+	if err != nil {
+		return nil, err
+	}
+	said, err := wire.Decode(text)
+	if err != nil {
+		return nil, err
+	}
+	order, err := wire.January11.DecodeOrder(wire.Exchange{}, said)
+	if err != nil {
+		return nil, err
+	}
+	capability := wire.Object{"version": string(release)}
+	order["ucp"] = wire.Object{"capabilities": wire.Object{orderCapability: []any{capability}}}
+	if said, err = release.EncodeOrder(order); err != nil {
+		return nil, err
+	}
+	if release == wire.January23 {
+		said["event_id"], said["created_time"] = n.name, n.Since.UTC().Format(time.RFC3339)
+	}
+	return wire.Encode(said)
 }

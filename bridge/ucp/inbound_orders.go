@@ -26,6 +26,8 @@ type keptOrder struct {
 	Order model.Order `json:"order"`
 	// Profile is that of the platform which is told of the order; empty: nobody is.
 	Profile string `json:"profile,omitempty"`
+	// Told tells that it was told that the order was placed.
+	Told bool `json:"told,omitempty"`
 }
 
 // orderView is an order as the wire shows it. Adjustments are left out while there are none.
@@ -34,6 +36,7 @@ type orderView struct {
 	ID           string                 `json:"id"`
 	CheckoutID   string                 `json:"checkout_id"`
 	PermalinkURL string                 `json:"permalink_url"`
+	Currency     string                 `json:"currency,omitempty"` // Later releases demand it.
 	LineItems    []model.OrderLine      `json:"line_items"`
 	Fulfillment  model.OrderFulfillment `json:"fulfillment"`
 	Adjustments  []model.Adjustment     `json:"adjustments,omitempty"`
@@ -42,7 +45,8 @@ type orderView struct {
 
 func viewOrder(o model.Order) orderView {
 	return orderView{
-		UCP: spoken(orderCapability), ID: o.ID, CheckoutID: o.CheckoutID, PermalinkURL: o.PermalinkURL, LineItems: o.LineItems,
+		UCP: spoken(orderCapability), ID: o.ID, CheckoutID: o.CheckoutID, PermalinkURL: o.PermalinkURL, Currency: o.Currency,
+		LineItems:   o.LineItems,
 		Fulfillment: o.Fulfillment, Adjustments: o.Adjustments, Totals: lowered(slices.Clone(o.Totals)),
 	}
 }
@@ -53,23 +57,29 @@ func orderName(id string) string {
 	return "order." + hex.EncodeToString(sum[:16])
 }
 
-// placed keeps an order that a checkout has become, unless it is kept already.
-func (in *Inbound) placed(ctx context.Context, completed *enactment.Instance, profile string) (model.Order, error) {
-	var kept keptOrder
+// placed keeps an order that a checkout has become, and gives what is kept; fresh tells that it was not kept before.
+func (in *Inbound) placed(ctx context.Context, completed *enactment.Instance, profile string) (kept keptOrder, fresh bool, err error) {
 	value, _ := completed.Value("order")
 	if err := value.Decode(&kept.Order); err != nil {
-		return model.Order{}, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
+		return keptOrder{}, false, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
 	}
 	kept.Profile = profile
 	encoded, err := json.Marshal(kept)
 	if err != nil {
-		return model.Order{}, fmt.Errorf("ucp: inbound: order %s: %w", kept.Order.ID, err)
+		return keptOrder{}, false, fmt.Errorf("ucp: inbound: order %s: %w", kept.Order.ID, err)
 	}
 	_, err = in.options.Store.Put(ctx, orderName(kept.Order.ID), encoded, 0)
 	if errors.Is(err, keyvalue.ErrConflict) {
-		err = nil
+		kept, err = in.readOrder(ctx, kept.Order.ID)
+		return kept, false, err
 	}
-	return kept.Order, err
+	return kept, true, err
+}
+
+// told notes that a platform was told that its order was placed.
+func (in *Inbound) told(ctx context.Context, id string) error {
+	_, err := in.changeOrder(ctx, id, func(kept *keptOrder) { kept.Told = true })
+	return err
 }
 
 func (in *Inbound) readOrder(ctx context.Context, id string) (keptOrder, error) {
@@ -92,7 +102,7 @@ func decodeOrder(value []byte) (keptOrder, error) {
 }
 
 // changeOrder changes what is kept of an order and gives it as it is then.
-func (in *Inbound) changeOrder(ctx context.Context, id string, change func(*model.Order)) (kept keptOrder, err error) {
+func (in *Inbound) changeOrder(ctx context.Context, id string, change func(*keptOrder)) (kept keptOrder, err error) {
 	err = keyvalue.Change(ctx, in.options.Store, orderName(id), func(value []byte) ([]byte, error) {
 		if value == nil {
 			return nil, notFound("Order", id)
@@ -100,7 +110,7 @@ func (in *Inbound) changeOrder(ctx context.Context, id string, change func(*mode
 		if kept, err = decodeOrder(value); err != nil {
 			return nil, err
 		}
-		change(&kept.Order)
+		change(&kept)
 		fulfil(&kept.Order)
 		return json.Marshal(kept)
 	})
@@ -175,7 +185,8 @@ func (in *Inbound) putOrder(ctx context.Context, c call) (*result, error) {
 	if err := checkEvents(events); err != nil {
 		return nil, err
 	}
-	kept, err := in.changeOrder(ctx, c.id, func(o *model.Order) {
+	kept, err := in.changeOrder(ctx, c.id, func(kept *keptOrder) {
+		o := &kept.Order
 		if asked.Adjustments != nil {
 			o.Adjustments = asked.Adjustments
 		}
@@ -244,7 +255,8 @@ func (in *Inbound) simulateShipping(ctx context.Context, c call) (*result, error
 			status: http.StatusForbidden, code: "FORBIDDEN", detail: "The Simulation-Secret is missing or wrong.", transient: true,
 		}
 	}
-	kept, err := in.changeOrder(ctx, c.id, func(o *model.Order) {
+	kept, err := in.changeOrder(ctx, c.id, func(kept *keptOrder) {
+		o := &kept.Order
 		if len(o.Fulfillment.Events) >= mostEvents {
 			return
 		}

@@ -7,15 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
+	"github.com/strabo-engine/strabo/bridge/ucp/signature"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 // webhooks calls platforms at the URLs that their profiles name.
 type webhooks struct {
 	client *http.Client
+	// signer and profile are the business's own; nil where nothing is signed.
+	signer  *signature.Signer
+	profile string
 
 	mu    sync.Mutex
 	known map[string]known // by the URL of a profile
@@ -23,8 +33,9 @@ type webhooks struct {
 
 // known is what was found in a profile.
 type known struct {
-	target string
-	until  time.Time
+	target  string
+	release wire.Release
+	until   time.Time
 }
 
 const (
@@ -34,92 +45,99 @@ const (
 	profileLimit = 256 << 10
 )
 
-func newWebhooks(client *http.Client) *webhooks {
-	bounded := *client
+func newWebhooks(options InboundOptions) *webhooks {
+	bounded := *options.Client
 	// A profile that moves is none (UCP: no redirects), and a webhook must not be sent on to another host.
 	bounded.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &webhooks{client: &bounded, known: make(map[string]known)}
+	return &webhooks{
+		client: &bounded, signer: options.Signer, profile: options.ProfileURL, known: make(map[string]known),
+	}
 }
 
 // errNobody says that a profile names no webhook, so that trying again makes no sense.
 var errNobody = errors.New("ucp: the platform's profile names no webhook")
 
-// target gives the URL of the webhook that a profile names.
-func (w *webhooks) target(ctx context.Context, profile string) (string, error) {
+// target gives the webhook that a profile names.
+func (w *webhooks) target(ctx context.Context, profile string) (known, error) {
 	w.mu.Lock()
 	found, ok := w.known[profile]
 	w.mu.Unlock()
 	if ok && time.Now().Before(found.until) {
-		return found.target, nil
+		return found, nil
 	}
 	body, err := w.ask(ctx, http.MethodGet, profile, nil, nil)
 	if err != nil {
-		return "", fmt.Errorf("ucp: profile of the platform: %w", err)
+		return known{}, fmt.Errorf("ucp: profile of the platform: %w", err)
 	}
-	target, err := webhookIn(body)
+	found, err = webhookIn(body)
 	if err != nil {
-		return "", err
+		return known{}, err
 	}
+	found.until = time.Now().Add(profileLife)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.known) >= knownMost {
 		clear(w.known)
 	}
-	w.known[profile] = known{target, time.Now().Add(profileLife)}
-	return target, nil
+	w.known[profile] = found
+	return found, nil
 }
 
-// webhookIn reads the URL of the webhook in a profile: that of the order capability or, as the public samples allow,
-// that of any other. Capabilities are a list in UCP 2026-01-11, and lists by name later.
-func webhookIn(profile []byte) (string, error) {
-	type offer struct {
-		Name   string `json:"name"`
-		Config struct {
-			WebhookURL string `json:"webhook_url"`
-		} `json:"config"`
+// webhookIn reads the URL of the webhook in a profile, that of the order capability or, as the public samples allow, that
+// of any other, and the release that the platform is told in.
+func webhookIn(profile []byte) (known, error) {
+	p, err := negotiation.Parse(profile)
+	if err != nil {
+		return known{}, fmt.Errorf("%w: %w", errNobody, err)
 	}
-	var read struct {
-		UCP struct {
-			Capabilities json.RawMessage `json:"capabilities"`
-		} `json:"ucp"`
-	}
-	if err := json.Unmarshal(profile, &read); err != nil {
-		return "", fmt.Errorf("%w: it is not a profile", errNobody)
-	}
-	var offers []offer
-	if json.Unmarshal(read.UCP.Capabilities, &offers) != nil {
-		var named map[string][]offer
-		if json.Unmarshal(read.UCP.Capabilities, &named) != nil {
-			return "", fmt.Errorf("%w: its capabilities cannot be read", errNobody)
-		}
-		for name, entries := range named {
-			for _, entry := range entries {
-				entry.Name = name
-				offers = append(offers, entry)
+	found := known{release: p.Form}
+	for _, name := range slices.Sorted(maps.Keys(p.Capabilities)) {
+		for _, c := range p.Capabilities[name] {
+			var config struct {
+				WebhookURL string `json:"webhook_url"`
+			}
+			if json.Unmarshal(c.Config, &config) == nil && config.WebhookURL != "" && (found.target == "" || name == orderCapability) {
+				found.target = config.WebhookURL
 			}
 		}
 	}
-	target := ""
-	for _, o := range offers {
-		if o.Config.WebhookURL != "" && (target == "" || o.Name == orderCapability) {
-			target = o.Config.WebhookURL
-		}
+	if found.target == "" {
+		return known{}, errNobody
 	}
-	if target == "" {
-		return "", errNobody
-	}
-	return target, nil
+	return found, nil
 }
 
-// post calls a webhook. The id stays the same when it is called again with the same.
-func (w *webhooks) post(ctx context.Context, target, id string, body []byte) error {
-	_, err := w.ask(ctx, http.MethodPost, target, body, http.Header{
-		"Content-Type": jsonContent, "Webhook-Id": {id}, "Webhook-Timestamp": {time.Now().UTC().Format(time.RFC3339)},
-	})
-	if err != nil {
+// post calls a webhook. What is told again has the same id, time and body.
+func (w *webhooks) post(ctx context.Context, to known, body []byte, id string, at time.Time) error {
+	header := http.Header{
+		"Content-Type": jsonContent, "Webhook-Id": {id}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)},
+	}
+	if err := w.sign(ctx, to, header, body); err != nil {
+		return err
+	}
+	if _, err := w.ask(ctx, http.MethodPost, to.target, body, header); err != nil {
 		return fmt.Errorf("ucp: webhook of the platform: %w", err)
 	}
 	return nil
+}
+
+// sign signs a webhook as its release has it: since 2026-04-08 the message, before the body alone.
+func (w *webhooks) sign(ctx context.Context, to known, header http.Header, body []byte) error {
+	if w.signer == nil {
+		return nil
+	}
+	if to.release != wire.April2026 {
+		text, err := w.signer.Detached(body)
+		header.Set("Request-Signature", text)
+		return err
+	}
+	header.Set("UCP-Agent", negotiation.Agent{Profile: w.profile}.String())
+	u, err := url.Parse(to.target)
+	if err != nil {
+		return fmt.Errorf("%w: it is no URL of HTTP", errNobody)
+	}
+	r := &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: header}
+	return w.signer.SignRequest(r.WithContext(ctx), body)
 }
 
 // ask makes one request and gives the body of its answer, which must be a success.

@@ -64,6 +64,8 @@ type OutboundOptions struct {
 	Logger *slog.Logger
 	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks.
 	Profile string
+	// Profiles are the URLs for single releases, where there are several; Profile is for the others.
+	Profiles map[wire.Release]string
 	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
 	// that check signatures will refuse them.
 	Signer *signature.Signer
@@ -99,7 +101,8 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if rules == nil || business == nil {
 		return nil, errors.New("ucp: outbound: rules and a business are needed")
 	}
-	profile := cmp.Or(options.Profile, DefaultProfile)
+	release := cmp.Or(business.Release, wire.January11)
+	profile := cmp.Or(options.Profiles[release], options.Profile, DefaultProfile)
 	if address, err := url.Parse(profile); err != nil || !address.IsAbs() || strings.ContainsAny(profile, "\"\r\n") {
 		return nil, fmt.Errorf("ucp: outbound: %q is no URL of a profile", profile)
 	}
@@ -132,7 +135,6 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 		}
 		caller = bridge.NewHTTPCaller(client, options.Timeout, options.MaxResponse)
 	}
-	release := cmp.Or(business.Release, wire.January11)
 	if options.Signer != nil {
 		caller = &signingCaller{release, options.Signer, caller}
 	}

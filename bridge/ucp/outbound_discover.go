@@ -108,11 +108,15 @@ func hostOf(u *url.URL) string {
 // query nor a fragment. The endpoint, which the shop names, may be on another host, see [Business.Elsewhere]; but it is
 // on https then, and not at an address that only this machine can reach, see package guard: an address is refused here if
 // the endpoint is one, and what a name leads to when it is called. A shop on this machine may name another place on it.
-// The endpoint has no credentials, query or fragment. Of the releases that the shop speaks the newest that is known is
-// taken, if need be by another document that the shop points to; a draft that is newer than all is taken for the newest.
+// The endpoint has no credentials, query or fragment. The first of the releases is taken that the shop speaks too, if need
+// be by another document that the shop points to; without any they are all that are known, newest first. A draft that is
+// newer than all is taken for the newest.
 // The error is a [*VersionError] if there is none, [ErrNoCheckouts] if the shop has no checkouts over REST or MCP, and
 // [ErrUnsafeEndpoint] if the endpoint may not be called.
-func Discover(ctx context.Context, client *http.Client, businessURL string) (*Business, error) {
+func Discover(ctx context.Context, client *http.Client, businessURL string, spoken ...wire.Release) (*Business, error) {
+	if len(spoken) == 0 {
+		spoken = wire.Releases()
+	}
 	base, err := url.Parse(businessURL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("ucp: %q is no http or https URL of a shop", businessURL)
@@ -124,7 +128,7 @@ func Discover(ctx context.Context, client *http.Client, businessURL string) (*Bu
 	if err != nil {
 		return nil, err
 	}
-	return readProfile(ctx, client, businessURL, base, text)
+	return readProfile(ctx, client, businessURL, base, text, spoken)
 }
 
 // idleTimeout is shorter than the 5 s after which both public sample shops close a connection: one that is closed while
@@ -178,12 +182,12 @@ func fetchProfile(ctx context.Context, client *http.Client, from string) ([]byte
 	return text, nil
 }
 
-func readProfile(ctx context.Context, client *http.Client, businessURL string, base *url.URL, text []byte) (*Business, error) {
+func readProfile(ctx context.Context, client *http.Client, businessURL string, base *url.URL, text []byte, spoken []wire.Release) (*Business, error) {
 	p, err := negotiation.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("ucp: discover: not a discovery document: %w", err)
 	}
-	release, elsewhere, err := negotiation.Choose(p, true)
+	release, elsewhere, err := negotiation.Choose(p, spoken)
 	if err != nil {
 		return nil, &VersionError{p.Version}
 	}

@@ -49,6 +49,9 @@ func (c *releaseCaller) Call(ctx context.Context, request bridge.Request) (bridg
 	if err != nil {
 		return response, fmt.Errorf("ucp: %w", err)
 	}
+	if model["code"] != nil && response.Status >= http.StatusInternalServerError {
+		return response, nil // It says nothing but that it failed, and that in its own words.
+	}
 	if response.Body, err = wire.Encode(model); err != nil {
 		return response, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/signature"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
@@ -47,14 +50,18 @@ type buyCommand struct {
 	Ask    string `group:"Policy" type:"path" placeholder:"DIR" help:"Pay only when somebody has agreed with strabo approvals; the question is put into this directory (DIR.key, or that of --audit, has the key of its digests). Without it the command itself agrees."`
 	Audit  string `group:"Policy" type:"path" placeholder:"FILE" help:"Append to an audit what is asked of the shop and what is not, for strabo audit. What changes anything does not leave unless it is in there first. FILE.key has the key of its hashes."`
 
+	Profile      string `group:"Platform" placeholder:"URL" help:"Where the platform's profile is, which shops of UCP 2026-01-23 and later fetch. Without it the oldest release is spoken that the shop knows."`
+	SigningKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that requests are signed with. The profile has the public one."`
+	SigningKeyID string `group:"Platform" name:"signing-key-id" default:"platform-1" placeholder:"ID" help:"The id of the key in the profile: ${default}."`
+
 	Timeout time.Duration `default:"2m" help:"How long to wait, also for finding out what became of a lost call."`
 	JSON    bool          `name:"json" help:"Print records and calls, one JSON object a line, instead of the order."`
 }
 
 // Help is shown by strabo buy --help.
 func (buyCommand) Help() string {
-	return `Buys at a shop that speaks UCP, by the protocol ucp-incremental, and prints the order. The checkout is filled in ` +
-		`step by step. The bill is looked at before it is paid: if it does not add up, is above --max, in another currency ` +
+	return `Buys at a shop that speaks UCP (2026-01-11, 2026-01-23 or 2026-04-08, over REST or MCP), by the protocol ` +
+		`ucp-incremental, and prints the order. The checkout is filled in step by step. The bill is looked at before it is paid: if it does not add up, is above --max, in another currency ` +
 		`than --currency or about other goods, it is not paid, and the checkout is cancelled.
 
 If the shop needs a person, such as for signing in, or for a bill that does not add up, it is said on standard error where ` +
@@ -121,6 +128,31 @@ func (c *buyCommand) check() error {
 	return nil
 }
 
+// releases are those that are spoken, the preferred ones first.
+func (c *buyCommand) releases() []wire.Release {
+	releases := wire.Releases()
+	if c.Profile == "" {
+		slices.Reverse(releases)
+	}
+	return releases
+}
+
+// signer gives the key that requests are signed with; nil for none.
+func (c *buyCommand) signer() (*signature.Signer, error) {
+	if c.SigningKey == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.SigningKey)
+	if err != nil {
+		return nil, fmt.Errorf("--signing-key: %w", err)
+	}
+	signer, err := signature.ParseSigner(c.SigningKeyID, text)
+	if err != nil {
+		return nil, fmt.Errorf("--signing-key %s: %w", c.SigningKey, err)
+	}
+	return signer, nil
+}
+
 // Run buys.
 func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if err := c.check(); err != nil {
@@ -128,7 +160,7 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	business, err := ucp.Discover(ctx, nil, c.Business)
+	business, err := ucp.Discover(ctx, nil, c.Business, c.releases()...)
 	if err != nil {
 		return fmt.Errorf("there is no shop to buy at: %w", err)
 	}
@@ -151,8 +183,13 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer finish()
 
+	signer, err := c.signer()
+	if err != nil {
+		return err
+	}
 	told := new(story.Story)
 	at, err := counter.Open(business, counter.Options{
+		Profile: c.Profile, Signer: signer,
 		Decide: func(bill shopper.Bill) shopper.Decision {
 			// What an earlier process has asked of the shop is not to be changed now.
 			if resumed := purchase != nil && purchase.Decided == "Complete"; !resumed {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 type loadCommand struct {
@@ -135,7 +136,7 @@ type load struct {
 
 // measure measures one shop.
 func (c *loadCommand) measure(ctx context.Context, url string) ([]loadRecord, error) {
-	business, err := ucp.Discover(ctx, nil, url)
+	business, err := ucp.Discover(ctx, nil, url, wire.January11)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -34,6 +35,8 @@ type shopCommand struct {
 	Currency         string        `default:"USD" placeholder:"CODE" help:"Currency of all prices: ${default}."`
 	SimulationSecret string        `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
 	LocalWebhooks    bool          `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
+	SigningKey       string        `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
+	Signed           bool          `help:"Take only signed requests in UCP 2026-04-08."`
 	Documents        string        `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
 	System           string        `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
 	Durability       string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
@@ -43,7 +46,8 @@ type shopCommand struct {
 
 // Help is shown by strabo shop --help.
 func (shopCommand) Help() string {
-	return `Opens a shop that platforms can buy from by UCP 2026-01-11 (REST), until it is told to stop. The data is in the ` +
+	return `Opens a shop that platforms can buy from by UCP, until it is told to stop: by 2026-01-11 over REST, and by ` +
+		`2026-01-23 and 2026-04-08 over REST and MCP, below /ucp/RELEASE, as its profile says. The data is in the ` +
 		`format of the public samples: products.csv, inventory.csv, shipping_rates.csv, promotions.csv, discounts.csv, ` +
 		`customers.csv and addresses.csv. No money is taken: payments are decided by their tokens.
 
@@ -88,6 +92,11 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
 	nats, err := c.open(natsSettings{sync: c.Durability == "fsync"}, log)
 	if err != nil {
 		return err
@@ -119,11 +128,6 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	defer attendance.Close()
-	listener, err := net.Listen("tcp", c.Listen)
-	if err != nil {
-		return err
-	}
-	defer listener.Close()
 	address := "http://" + listener.Addr().String()
 	public := c.PublicURL
 	if public == "" {
@@ -143,14 +147,23 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	defer platforms.CloseIdleConnections()
+	signer, err := c.signer()
+	if err != nil {
+		return err
+	}
 	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
+		Signer: signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
 		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
 		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,
 	})
 	if err != nil {
 		return err
 	}
-	return c.sell(ctx, s, listener, address, agent, inbound, log)
+	web, err := c.releases(inbound, signer, platforms, log)
+	if err != nil {
+		return err
+	}
+	return c.sell(ctx, s, listener, address, agent, inbound, web, log)
 }
 
 // shopGC is how much the heap may grow before garbage is collected, in percent.
@@ -188,10 +201,10 @@ const (
 
 // sell runs the parts of the shop until the context ends or one of them fails.
 func (c *shopCommand) sell(
-	ctx context.Context, s *streams, listener net.Listener, address string, agent *adapter.Adapter, inbound *ucp.Inbound, log *slog.Logger,
+	ctx context.Context, s *streams, listener net.Listener, address string, agent *adapter.Adapter, inbound *ucp.Inbound, web http.Handler, log *slog.Logger,
 ) error {
 	server := &http.Server{
-		Handler: inbound, ReadHeaderTimeout: headerTimeout, WriteTimeout: ucp.DefaultBodyTimeout + c.AnswerTimeout + headerTimeout,
+		Handler: web, ReadHeaderTimeout: headerTimeout, WriteTimeout: ucp.DefaultBodyTimeout + c.AnswerTimeout + headerTimeout,
 		IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))

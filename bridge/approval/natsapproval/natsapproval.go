@@ -11,14 +11,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/strabo-engine/strabo/bridge/approval"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
+	"github.com/strabo-engine/strabo/bridge/keyvalue/natskv"
 )
 
 // DefaultBucket is the name of the key-value store where [Options] name none.
@@ -37,52 +37,29 @@ type Options struct {
 
 // Store is an [approval.Store] in a NATS key-value store. Every change is a compare-and-set on the question's revision,
 // so that of two decisions at once the first stands, and the other finds out.
-type Store struct{ kv jetstream.KeyValue }
+type Store struct{ kv *natskv.Store }
 
-const (
-	// mostTries bounds how often a change is tried that others keep getting ahead of.
-	mostTries   = 20
-	longestWait = 50 * time.Millisecond
-)
+// mostTries bounds how often a change is tried that others keep getting ahead of.
+const mostTries = 20
 
 // Open opens the store, and makes its bucket if there is none. The connection is the caller's.
 func Open(ctx context.Context, conn *nats.Conn, options Options) (*Store, error) {
-	s, err := Find(ctx, conn, options)
-	if !errors.Is(err, jetstream.ErrBucketNotFound) {
-		return s, err
-	}
-	js, err := jetstream.New(conn)
+	kv, err := natskv.Open(ctx, conn, natskv.Config{
+		Bucket: options.bucket(), Life: cmp.Or(options.Keep, approval.DefaultKeep), Replicas: options.Replicas,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("natsapproval: %w", err)
 	}
-	keep := options.Keep
-	if keep <= 0 {
-		keep = approval.DefaultKeep
-	}
-	kv, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: options.bucket(), Description: "questions that bridges ask before they call, and what was decided",
-		TTL: keep, Replicas: max(options.Replicas, 1),
-	})
-	switch {
-	case errors.Is(err, jetstream.ErrBucketExists): // Another has just made it.
-		return Find(ctx, conn, options)
-	case err != nil:
-		return nil, fmt.Errorf("natsapproval: bucket %s: %w", options.bucket(), err)
-	}
-	return &Store{kv: kv}, nil
+	return &Store{kv}, nil
 }
 
-// Find opens a store that is there; the error is [jetstream.ErrBucketNotFound] if there is none.
+// Find opens a store that is there; the error is that of [natskv.Find] if there is none.
 func Find(ctx context.Context, conn *nats.Conn, options Options) (*Store, error) {
-	js, err := jetstream.New(conn)
+	kv, err := natskv.Find(ctx, conn, options.bucket())
 	if err != nil {
 		return nil, fmt.Errorf("natsapproval: %w", err)
 	}
-	kv, err := js.KeyValue(ctx, options.bucket())
-	if err != nil {
-		return nil, fmt.Errorf("natsapproval: bucket %s: %w", options.bucket(), err)
-	}
-	return &Store{kv: kv}, nil
+	return &Store{kv}, nil
 }
 
 func (o Options) bucket() string { return cmp.Or(o.Bucket, DefaultBucket) }
@@ -113,19 +90,18 @@ func (s *Store) change(ctx context.Context, id string, by func(old *approval.Ent
 	var tried []byte // what may have been stored although there was an error
 	for range mostTries {
 		var old *approval.Entry
-		var revision uint64
 		stored, err := s.kv.Get(ctx, key)
 		switch {
 		case err == nil:
-			if tried != nil && bytes.Equal(tried, stored.Value()) {
+			if tried != nil && bytes.Equal(tried, stored.Value) {
 				return decode(id, tried)
 			}
-			entry, err := decode(id, stored.Value())
+			entry, err := decode(id, stored.Value)
 			if err != nil {
 				return approval.Entry{}, err
 			}
-			old, revision = &entry, stored.Revision()
-		case !errors.Is(err, jetstream.ErrKeyNotFound):
+			old = &entry
+		case !errors.Is(err, keyvalue.ErrNone):
 			return approval.Entry{}, fmt.Errorf("natsapproval: %w", err)
 		}
 		entry, isNew, err := by(old, time.Now().UTC())
@@ -138,130 +114,101 @@ func (s *Store) change(ctx context.Context, id string, by func(old *approval.Ent
 		if tried, err = encode(entry); err != nil {
 			return approval.Entry{}, err
 		}
-		if old == nil {
-			_, err = s.kv.Create(ctx, key, tried)
-		} else {
-			_, err = s.kv.Update(ctx, key, tried, revision)
-		}
-		if err == nil {
+		_, err = s.kv.Put(ctx, key, tried, stored.Revision)
+		switch {
+		case err == nil:
 			return decode(id, tried)
-		}
-		if ctx.Err() != nil || !isConflict(err) && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, nats.ErrNoResponders) {
+		case ctx.Err() != nil || !errors.Is(err, keyvalue.ErrConflict) && !errors.Is(err, nats.ErrTimeout):
 			return approval.Entry{}, fmt.Errorf("natsapproval: %w", err)
-		}
-		// A cluster may say so although nobody was ahead; what is stored tells.
-		timer := time.NewTimer(rand.N(longestWait))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return approval.Entry{}, ctx.Err()
 		}
 	}
 	return approval.Entry{}, fmt.Errorf("natsapproval: %q changes all the time", id)
 }
 
-func isConflict(err error) bool {
-	var api *jetstream.APIError
-	if errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
-		return true
-	}
-	return errors.As(err, &api) &&
-		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
-}
-
 // Get implements [approval.Store].
 func (s *Store) Get(ctx context.Context, id string) (approval.Entry, error) {
 	stored, err := s.kv.Get(ctx, keyOf(id))
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound):
-		return approval.Entry{}, fmt.Errorf("%w: %q", approval.ErrNotFound, id)
-	case err != nil:
-		return approval.Entry{}, fmt.Errorf("natsapproval: %w", err)
+	if err != nil {
+		return approval.Entry{}, failed(id, err)
 	}
-	entry, err := decode(id, stored.Value())
+	entry, err := decode(id, stored.Value)
 	return entry.Standing(time.Now()), err
 }
 
-// List implements [approval.Store].
-func (s *Store) List(ctx context.Context) (entries []approval.Entry, err error) {
-	watcher, err := s.kv.WatchAll(ctx, jetstream.IgnoreDeletes())
-	if err != nil {
-		return nil, fmt.Errorf("natsapproval: %w", err)
+func failed(id string, err error) error {
+	if errors.Is(err, keyvalue.ErrNone) {
+		return fmt.Errorf("%w: %q", approval.ErrNotFound, id)
 	}
-	defer func() { err = errors.Join(err, watcher.Stop()) }()
-	var failed []error
-	for {
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case update, ok := <-watcher.Updates():
-			if !ok {
-				return nil, fmt.Errorf("natsapproval: %w", nats.ErrConnectionClosed)
-			}
-			if update == nil { // That is all there is.
-				slices.SortFunc(entries, approval.Order)
-				return entries, errors.Join(failed...)
-			}
-			entry, err := decode("", update.Value())
-			if err != nil || keyOf(entry.Request.ID) != update.Key() {
-				failed = append(failed, fmt.Errorf("natsapproval: %s is damaged", update.Key()))
-				continue
-			}
-			entries = append(entries, entry.Standing(time.Now()))
+	return fmt.Errorf("natsapproval: %w", err)
+}
+
+// List implements [approval.Store].
+func (s *Store) List(ctx context.Context) ([]approval.Entry, error) {
+	var entries []approval.Entry
+	var damaged []error
+	for stored, err := range s.kv.List(ctx, "") {
+		if err != nil {
+			return nil, fmt.Errorf("natsapproval: %w", err)
+		}
+		entry, err := decode("", stored.Value)
+		if err != nil || keyOf(entry.Request.ID) != stored.Name {
+			damaged = append(damaged, fmt.Errorf("natsapproval: %s is damaged", stored.Name))
+			continue
+		}
+		entries = append(entries, entry.Standing(time.Now()))
+	}
+	slices.SortFunc(entries, approval.Order)
+	return entries, errors.Join(damaged...)
+}
+
+// Wait implements [approval.Store]. It is told of changes by NATS.
+func (s *Store) Wait(ctx context.Context, id string) (approval.Decision, error) {
+	for digest := ""; ; {
+		entry, err := s.Get(ctx, id)
+		if err != nil {
+			return approval.Decision{}, err
+		}
+		if digest == "" {
+			digest = entry.Request.Digest
+		}
+		decision, err := s.until(ctx, entry.Request, digest)
+		if !errors.Is(err, errOver) {
+			return decision, err
 		}
 	}
 }
 
-// Wait implements [approval.Store]. It is told of changes by NATS.
-func (s *Store) Wait(ctx context.Context, id string) (decision approval.Decision, err error) {
-	watcher, err := s.kv.Watch(ctx, keyOf(id))
-	if err != nil {
-		return approval.Decision{}, fmt.Errorf("natsapproval: %w", err)
+// errOver says that the time of a question is over.
+var errOver = errors.New("natsapproval: over")
+
+// until waits until a question is decided, or its time is over.
+func (s *Store) until(ctx context.Context, request approval.Request, digest string) (approval.Decision, error) {
+	waiting, cancel := ctx, context.CancelFunc(func() {})
+	if !request.Expires.IsZero() && time.Now().Before(request.Expires) {
+		waiting, cancel = context.WithDeadlineCause(ctx, request.Expires, errOver)
 	}
-	defer func() { err = errors.Join(err, watcher.Stop()) }()
-	var current *approval.Entry
-	for {
-		var timer *time.Timer
-		var expired <-chan time.Time
-		if current != nil && !current.Request.Expires.IsZero() {
-			timer = time.NewTimer(time.Until(current.Request.Expires))
-			expired = timer.C
-		}
-		var update jetstream.KeyValueEntry
-		ok, changed := true, false
-		select {
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-expired:
-		case update, ok = <-watcher.Updates():
-			changed = true
-		}
-		if timer != nil {
-			timer.Stop()
-		}
+	defer cancel()
+	for stored, err := range s.kv.Watch(waiting, keyOf(request.ID)) {
 		switch {
+		case ctx.Err() != nil:
+			return approval.Decision{}, ctx.Err()
+		case err != nil && waiting.Err() != nil:
+			return approval.Decision{}, errOver
 		case err != nil:
-			return approval.Decision{}, err
-		case !ok:
-			return approval.Decision{}, fmt.Errorf("natsapproval: %w", nats.ErrConnectionClosed)
-		case changed && update == nil && current == nil,
-			changed && update != nil && update.Operation() != jetstream.KeyValuePut:
-			return approval.Decision{}, fmt.Errorf("%w: %q", approval.ErrNotFound, id)
-		case changed && update != nil:
-			entry, err := decode(id, update.Value())
-			if err != nil {
-				return approval.Decision{}, err
-			}
-			if current != nil && current.Request.Digest != entry.Request.Digest {
-				return approval.Decision{}, fmt.Errorf("%q: %w", id, approval.ErrChanged)
-			}
-			current = &entry
+			return approval.Decision{}, failed(request.ID, err)
 		}
-		if standing := current.Standing(time.Now()); standing.Decision.State != approval.Pending {
+		entry, err := decode(request.ID, stored.Value)
+		if err != nil {
+			return approval.Decision{}, err
+		}
+		if entry.Request.Digest != digest {
+			return approval.Decision{}, fmt.Errorf("%q: %w", request.ID, approval.ErrChanged)
+		}
+		if standing := entry.Standing(time.Now()); standing.Decision.State != approval.Pending {
 			return standing.Decision, nil
 		}
 	}
+	return approval.Decision{}, errOver
 }
 
 // keyOf is the key of a question. An id may have characters that a key may not.

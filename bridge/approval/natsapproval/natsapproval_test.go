@@ -3,10 +3,12 @@ package natsapproval_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/bridge/approval"
 	"github.com/strabo-engine/strabo/bridge/approval/internal/conformance"
 	"github.com/strabo-engine/strabo/bridge/approval/natsapproval"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
@@ -64,4 +66,16 @@ func TestDamage(t *testing.T) {
 	conn.Close()
 	_, err = s.Wait(t.Context(), "good")
 	require.Error(t, err)
+}
+
+func TestWaitUntilItExpires(t *testing.T) {
+	s := stores(t)
+	request := conformance.Request("r")
+	request.Expires = time.Now().Add(200 * time.Millisecond)
+	_, err := s[0].Ask(t.Context(), request)
+	require.NoError(t, err)
+	decision, err := s[1].Wait(t.Context(), "r")
+	require.NoError(t, err)
+	require.Equal(t, approval.Expired, decision.State)
+	require.False(t, time.Now().Before(request.Expires))
 }

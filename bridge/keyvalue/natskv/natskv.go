@@ -61,6 +61,20 @@ func Open(ctx context.Context, conn *nats.Conn, config Config) (*Store, error) {
 	return &Store{bucket}, nil
 }
 
+// Find opens a bucket that is there; the error is [jetstream.ErrBucketNotFound] if there is none. The connection stays the
+// caller's.
+func Find(ctx context.Context, conn *nats.Conn, name string) (*Store, error) {
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return nil, fmt.Errorf("natskv: %w", err)
+	}
+	bucket, err := js.KeyValue(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("natskv: bucket %s: %w", name, err)
+	}
+	return &Store{bucket}, nil
+}
+
 // Get implements [keyvalue.Store].
 func (s *Store) Get(ctx context.Context, name string) (keyvalue.Entry, error) {
 	entry, err := s.bucket.Get(ctx, name)
@@ -159,6 +173,42 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[keyvalue.Entr
 				}
 			case <-ctx.Done():
 				yield(keyvalue.Entry{}, fmt.Errorf("natskv: list %s: %w", prefix, context.Cause(ctx)))
+				return
+			}
+		}
+	}
+}
+
+// Watch ranges over what is under a name: the value that is there, and then each that is put in its place, until the
+// context ends, whose cause is then the error. The error is [keyvalue.ErrNone] as soon as there is none.
+func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[keyvalue.Entry, error] {
+	return func(yield func(keyvalue.Entry, error) bool) {
+		fail := func(err error) { yield(keyvalue.Entry{}, fmt.Errorf("natskv: watch %s: %w", name, err)) }
+		watcher, err := s.bucket.Watch(ctx, name)
+		if err != nil {
+			fail(err)
+			return
+		}
+		defer func() { _ = watcher.Stop() }()
+		for some := false; ; {
+			select {
+			case entry, ok := <-watcher.Updates():
+				switch {
+				case !ok:
+					fail(nats.ErrConnectionClosed)
+					return
+				case entry == nil && some: // The end of what there was.
+				case entry == nil, entry.Operation() != jetstream.KeyValuePut:
+					fail(keyvalue.ErrNone)
+					return
+				default:
+					some = true
+					if !yield(keyvalue.Entry{Name: name, Value: entry.Value(), Revision: entry.Revision(), At: entry.Created()}, nil) {
+						return
+					}
+				}
+			case <-ctx.Done():
+				fail(context.Cause(ctx))
 				return
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/schematest"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
@@ -262,20 +263,21 @@ func TestVersions(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		business *negotiation.Profile
-		tolerant bool
+		spoken   []wire.Release
 		want     wire.Release
 		at       string
 	}{
-		{"its own", profile("2026-01-11"), false, wire.January11, ""},
-		{"the newest of several", profile("2026-01-11", "2026-04-08", "2026-01-23"), false, wire.April2026, "https://shop.example/2026-04-08"},
-		{"its own before the others", profile("2026-04-08", "2026-01-11"), false, wire.April2026, ""},
-		{"an older one of a newer business", profile("2027-01-01", "2026-01-23"), false, wire.January23, "https://shop.example/2026-01-23"},
-		{"a draft", profile("2026-08-22"), true, wire.April2026, ""},
-		{"a draft is not taken for a release", profile("2026-08-22"), false, "", ""},
-		{"too old", profile("2025-01-01"), true, "", ""},
+		{"its own", profile("2026-01-11"), wire.Releases(), wire.January11, ""},
+		{"the newest of several", profile("2026-01-11", "2026-04-08", "2026-01-23"), wire.Releases(), wire.April2026, "https://shop.example/2026-04-08"},
+		{"the preferred one of several", profile("2026-01-11", "2026-04-08"), []wire.Release{wire.January11, wire.April2026}, wire.January11, ""},
+		{"its own before the others", profile("2026-04-08", "2026-01-11"), wire.Releases(), wire.April2026, ""},
+		{"an older one of a newer business", profile("2027-01-01", "2026-01-23"), wire.Releases(), wire.January23, "https://shop.example/2026-01-23"},
+		{"a draft", profile("2026-08-22"), wire.Releases(), wire.April2026, ""},
+		{"a draft for who does not speak the newest", profile("2026-08-22"), []wire.Release{wire.January11}, "", ""},
+		{"too old", profile("2025-01-01"), wire.Releases(), "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			release, at, err := negotiation.Choose(test.business, test.tolerant)
+			release, at, err := negotiation.Choose(test.business, test.spoken)
 			if test.want == "" {
 				require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.VersionUnsupported})
 				return
@@ -287,7 +289,7 @@ func TestVersions(t *testing.T) {
 	}
 	misnamed, err := negotiation.Parse([]byte(`{"ucp":{"version":"2026-01-11","capabilities":{"dev.ucp.shopping.checkout":[{"version":"2026-01-11"}]}}}`))
 	require.NoError(t, err)
-	release, _, err := negotiation.Choose(misnamed, false)
+	release, _, err := negotiation.Choose(misnamed, wire.Releases())
 	require.NoError(t, err)
 	require.Equal(t, wire.January23, release, "it has the form of that release, whatever it says")
 	require.NoError(t, negotiation.CheckLeaf(profile("2026-01-23"), wire.January23))
@@ -350,18 +352,7 @@ func TestParseAgent(t *testing.T) {
 	}
 }
 
-func corpus(t testing.TB) string {
-	t.Helper()
-	folder := os.Getenv("STRABO_CORPUS")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "..", "shared", "corpus")
-	}
-	folder = filepath.Join(folder, "ucp")
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("skipped: there is no corpus; set STRABO_CORPUS to its folder")
-	}
-	return folder
-}
+func corpus(t testing.TB) string { t.Helper(); return schematest.Corpus(t, 3) }
 
 func TestRecordedProfiles(t *testing.T) {
 	for _, name := range []string{"python.json", "node.json"} {

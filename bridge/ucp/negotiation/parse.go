@@ -10,6 +10,9 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
+// Unnamed is the name of what a list has without one.
+const Unnamed = "unnamed.handler"
+
 // MaximumEntries bounds how many services, capabilities, payment handlers and keys of a profile are read.
 const MaximumEntries = 1024
 
@@ -53,7 +56,8 @@ func Parse(text []byte) (*Profile, error) {
 	}
 	reading.named(handlers, func(name string, entry wire.Object) {
 		var h Handler
-		if reading.into(entry, &h.Entity) && h.ID != "" {
+		// Its version is the handler's affair; what is paid with is named by the id.
+		if remake(entry, &h.Entity) && h.ID != "" {
 			if h.Schema == "" {
 				h.Schema, _ = entry["config_schema"].(string)
 			}
@@ -127,6 +131,9 @@ func (r *reader) named(value any, each func(name string, entry wire.Object)) {
 		for _, element := range value {
 			entry, _ := element.(wire.Object)
 			name, _ := entry["name"].(string)
+			if id, _ := entry["id"].(string); name == "" && id != "" {
+				name = Unnamed // What has an id, as payment handlers have, is known by that.
+			}
 			visit(name, element)
 		}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
-// Choose picks the newest release that both the business and this package speak, and gives where its profile is: empty
-// for the profile at hand. A release that is newer than all that are spoken, a draft, is read as the newest one if
-// nothing else is left and tolerant is set. The error is an [*Error] with [VersionUnsupported].
+// Choose picks the first of the releases that the business speaks too, and gives where its profile is: empty for the
+// profile at hand. A release that is newer than all that are known, a draft, is read as the newest one if nothing else is
+// left and that is among the releases. The error is an [*Error] with [VersionUnsupported].
 //
 // A profile fetched for an entry of supported_versions has to be of just that release and must not have such a map
 // itself: see [CheckLeaf].
-func Choose(business *Profile, tolerant bool) (release wire.Release, at string, err error) {
-	for _, known := range wire.Releases() {
+func Choose(business *Profile, spoken []wire.Release) (release wire.Release, at string, err error) {
+	for _, known := range spoken {
 		if business.Version == string(known) && (business.Form == "" || business.Form == known) ||
 			business.Form == known && wire.Release(business.Version).Known() {
 			return known, "", nil
@@ -26,13 +26,13 @@ func Choose(business *Profile, tolerant bool) (release wire.Release, at string, 
 			return known, url, nil
 		}
 	}
-	if tolerant && business.Version > string(wire.Newest) {
+	if slices.Contains(spoken, wire.Newest) && business.Version > string(wire.Newest) {
 		return wire.Newest, "", nil
 	}
 	offered := append(slices.Sorted(maps.Keys(business.SupportedVersions)), business.Version)
 	return "", "", &Error{
 		Code:    VersionUnsupported,
-		Content: fmt.Sprintf("The business speaks %s; spoken here are %v.", strings.Join(offered, ", "), wire.Releases()),
+		Content: fmt.Sprintf("The business speaks %s; spoken here are %v.", strings.Join(offered, ", "), spoken),
 	}
 }
 

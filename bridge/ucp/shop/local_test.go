@@ -27,7 +27,6 @@ type stall struct {
 	store   *keyvalue.Memory
 	options ucp.InboundOptions
 	inbound *ucp.Inbound
-	records []enactment.Record
 	log     logged
 	stop    func()
 }

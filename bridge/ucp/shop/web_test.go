@@ -185,9 +185,13 @@ func TestBadRequests(t *testing.T) {
 		{"POST", path + "/complete", `{"payment_data": {"handler_id": "barter"}}`, 400, "Unsupported payment handler"},
 		{"POST", path + "/complete", `{"payment_data": {"handler_id": "mock_payment_handler"}}`, 400, "Missing credentials"},
 		{"POST", path + "/complete", `{"payment_data": {"handler_id": "google_pay"}, "ap2": {"checkout_mandate": "no"}}`, 422, "mandate"},
-		{"GET", absent, ``, 404, "not found"}, {"GET", "/checkout-sessions/x", ``, 404, "not found"},
-		{"PUT", absent, `{}`, 404, "not found"}, {"POST", absent + "/complete", paying("success_token"), 404, "not found"}, {"POST", absent + "/cancel", ``, 404, "not found"},
-		{"DELETE", path, ``, 405, "allows GET, HEAD, PUT"}, {"GET", "/nowhere", ``, 404, "no such resource"},
+		{"GET", absent, ``, 404, "not found"},
+		{"GET", "/checkout-sessions/x", ``, 404, "not found"},
+		{"PUT", absent, `{}`, 404, "not found"},
+		{"POST", absent + "/complete", paying("success_token"), 404, "not found"},
+		{"POST", absent + "/cancel", ``, 404, "not found"},
+		{"DELETE", path, ``, 405, "allows GET, HEAD, PUT"},
+		{"GET", "/nowhere", ``, 404, "no such resource"},
 	} {
 		a := s.ask(t, test.method, test.path, test.body)
 		require.Equal(t, test.status, a.status, "%v\n%s", test, a.raw)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +16,11 @@ import (
 
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
+	"github.com/strabo-engine/strabo/bridge/ucp/signature"
+	"github.com/strabo-engine/strabo/bridge/ucp/webhook"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 // platform is where profiles and webhooks of platforms are, without a network.
@@ -25,6 +30,9 @@ type platform struct {
 	failures int // how often the webhook fails before it answers
 	asked    []string
 	told     []event
+	// hook takes what is told instead; deaf is how often its answer gets lost.
+	hook http.Handler
+	deaf int
 }
 
 type event struct {
@@ -45,7 +53,6 @@ const (
 	profileURL = "https://platform.example/profile.json"
 	listed     = `{"ucp": {"version": "2026-01-11", "capabilities": [
 	  {"name": "dev.ucp.shopping.order", "version": "2026-01-11", "config": {"webhook_url": "https://platform.example/hook"}}]}}`
-	named = `{"ucp": {"version": "2026-04-08", "capabilities": {"dev.ucp.shopping.order": [{"config": {"webhook_url": "https://platform.example/hook"}}]}}}`
 )
 
 // RoundTrip answers as the platform does.
@@ -63,6 +70,15 @@ func (p *platform) RoundTrip(r *http.Request) (*http.Response, error) {
 		p.failures--
 		return respond(503, "")
 	}
+	if p.hook != nil {
+		w := httptest.NewRecorder()
+		p.hook.ServeHTTP(w, r)
+		if p.deaf > 0 {
+			p.deaf--
+			return respond(503, "")
+		}
+		return w.Result(), nil
+	}
 	var e event
 	if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
 		return nil, err
@@ -77,6 +93,18 @@ func (p *platform) events() []event {
 	return p.told
 }
 
+func (p *platform) tries() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.asked)
+}
+
+func (p *platform) become(profile string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.profile = profile
+}
+
 func at(p *platform) configure {
 	return func(_ *shop.Options, o *ucp.InboundOptions) { o.Client = &http.Client{Transport: p} }
 }
@@ -85,35 +113,74 @@ var agent = []string{"UCP-Agent", `profile="` + profileURL + `"`}
 
 // TestWebhooks: the platform is told what becomes of its order, and told again until it has heard.
 func TestWebhooks(t *testing.T) {
-	for name, profile := range map[string]string{"listed": listed, "named": named} {
-		t.Run(name, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &platform{profile: listed, failures: 3}
+		s := newStall(t, at(p))
+		defer s.stop()
+		id := s.ask(t, "POST", "/checkout-sessions", wants("wick-cotton", 1), agent...).id()
+		paid := s.ask(t, "POST", "/checkout-sessions/"+id+"/complete", paying("success_token"), agent...)
+		require.Equal(t, 200, paid.status, paid.raw)
+		time.Sleep(time.Minute)
+		require.Len(t, p.events(), 1)
+		placed := p.events()[0]
+		require.Equal(t, []string{"order_placed", id, paid.order()}, []string{placed.Type, placed.Checkout, placed.Order.ID})
+
+		require.Equal(t, 403, s.ask(t, "POST", "/testing/simulate-shipping/"+paid.order(), "").status)
+		require.Equal(t, 403, s.ask(t, "POST", "/testing/simulate-shipping/"+paid.order(), "", "Simulation-Secret", secret+"!").status)
+		require.Equal(t, 200, s.ask(t, "POST", "/testing/simulate-shipping/"+paid.order(), "", "Simulation-Secret", secret).status)
+		synctest.Wait()
+		require.Len(t, p.events(), 2)
+		shipped := p.events()[1]
+		require.Equal(t, "order_shipped", shipped.Type)
+		require.Equal(t, "shipped", shipped.Order.Fulfillment.Events[0].Type)
+		require.Equal(t, "fulfilled", shipped.Order.LineItems[0].Status)
+		time.Sleep(time.Hour)
+		require.Len(t, p.events(), 2, "nothing is told twice")
+		for entry, err := range s.store.List(t.Context(), "outbox.") {
+			require.NoError(t, err)
+			require.Fail(t, "a notice is left", entry.Name)
+		}
+	})
+}
+
+// Platforms of later releases are told in their own form, signed, and take it for what it is: our receiver is on the other
+// side.
+func TestWebhooksOfLaterReleases(t *testing.T) {
+	for _, release := range []wire.Release{wire.January23, wire.April2026} {
+		t.Run(string(release), func(t *testing.T) {
+			signer, err := signature.Generate("shop-1")
+			require.NoError(t, err)
+			profile, err := ucp.PlatformProfile(release, "https://platform.example/hook")
+			require.NoError(t, err)
+			text, err := profile.Encode()
+			require.NoError(t, err)
 			synctest.Test(t, func(t *testing.T) {
-				p := &platform{profile: profile, failures: 3}
-				s := newStall(t, at(p))
+				const business = "https://lamps.example/.well-known/ucp"
+				var events []webhook.Event
+				var verdicts []webhook.Verdict
+				receiver, err := webhook.New(webhook.Options{
+					Key: func(context.Context, string, string) (negotiation.Key, error) { return signer.Public() },
+					Origin: func(context.Context, string) (webhook.Origin, bool, error) {
+						return webhook.Origin{Business: business, Release: release, Currency: "EUR"}, true, nil
+					},
+					Memory:  &webhook.InProcess{},
+					Handle:  func(_ context.Context, e webhook.Event) error { events = append(events, e); return nil },
+					Observe: func(_ context.Context, _ webhook.Event, v webhook.Verdict) { verdicts = append(verdicts, v) },
+				})
+				require.NoError(t, err)
+				p := &platform{profile: string(text), hook: receiver, deaf: 3}
+				s := newStall(t, at(p), func(_ *shop.Options, o *ucp.InboundOptions) { o.Signer, o.ProfileURL = signer, business })
 				defer s.stop()
 				id := s.ask(t, "POST", "/checkout-sessions", wants("wick-cotton", 1), agent...).id()
 				paid := s.ask(t, "POST", "/checkout-sessions/"+id+"/complete", paying("success_token"), agent...)
 				require.Equal(t, 200, paid.status, paid.raw)
 				time.Sleep(time.Minute)
-				require.Len(t, p.events(), 1)
-				placed := p.events()[0]
-				require.Equal(t, []string{"order_placed", id, paid.order()}, []string{placed.Type, placed.Checkout, placed.Order.ID})
-
-				require.Equal(t, 403, s.ask(t, "POST", "/testing/simulate-shipping/"+paid.order(), "").status)
-				require.Equal(t, 403, s.ask(t, "POST", "/testing/simulate-shipping/"+paid.order(), "", "Simulation-Secret", secret+"!").status)
-				require.Equal(t, 200, s.ask(t, "POST", "/testing/simulate-shipping/"+paid.order(), "", "Simulation-Secret", secret).status)
-				synctest.Wait()
-				require.Len(t, p.events(), 2)
-				shipped := p.events()[1]
-				require.Equal(t, "order_shipped", shipped.Type)
-				require.Equal(t, "shipped", shipped.Order.Fulfillment.Events[0].Type)
-				require.Equal(t, "fulfilled", shipped.Order.LineItems[0].Status)
-				time.Sleep(time.Hour)
-				require.Len(t, p.events(), 2, "nothing is told twice")
-				for entry, err := range s.store.List(t.Context(), "outbox.") {
-					require.NoError(t, err)
-					require.Fail(t, "a notice is left", entry.Name)
-				}
+				require.Len(t, events, 1)
+				require.Equal(t, []webhook.Verdict{webhook.Fresh, webhook.Duplicate, webhook.Duplicate, webhook.Duplicate}, verdicts, "told until it was heard")
+				require.Equal(t, []string{id, paid.order()}, []string{events[0].Checkout, events[0].OrderID})
+				require.False(t, events[0].At.IsZero())
+				require.NotEmpty(t, events[0].Key)
+				require.Equal(t, "EUR", events[0].Order["currency"])
 			})
 		})
 	}
@@ -131,15 +198,15 @@ func TestWebhooksThatNobodyAnswers(t *testing.T) {
 		}
 		buy(agent...)
 		time.Sleep(26 * time.Hour)
-		tries := len(p.asked)
+		tries := p.tries()
 		require.Greater(t, tries, 20)
 		require.Less(t, tries, 120)
-		p.profile = `{"ucp": {"capabilities": []}}`
+		p.become(`{"ucp": {"capabilities": []}}`)
 		buy(agent...)
 		buy("UCP-Agent", `profile="ftp://platform.example/x"`)
 		buy()
 		time.Sleep(2 * time.Hour)
-		require.Len(t, p.asked, tries+1, "the profile was looked at once more")
+		require.Equal(t, tries+1, p.tries(), "the profile was looked at once more")
 		for range s.store.List(t.Context(), "outbox.") {
 			require.Fail(t, "a notice is left")
 		}

@@ -51,7 +51,11 @@ func (r Release) EncodeProblem(p Problem) (int, Object) {
 	}
 	if !r.before(April2026) {
 		if !p.Business() {
-			return p.Status, Object{"code": p.Code, "content": p.Content}
+			out := Object{"code": p.Code, "content": p.Content}
+			if p.ContinueURL != "" {
+				out["continue_url"] = p.ContinueURL
+			}
+			return p.Status, out
 		}
 		out := Object{"ucp": Object{"version": string(r), "status": "error"}, "messages": messages}
 		if p.ContinueURL != "" {

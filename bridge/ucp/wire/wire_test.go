@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/schematest"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
@@ -119,19 +120,19 @@ func checkoutSchemas(release wire.Release) []string {
 
 func TestWhatIsAnsweredIsValid(t *testing.T) {
 	for _, release := range wire.Releases() {
-		valid := loadSchemas(t, release, response)
+		valid := schemas(t, release, schematest.Response)
 		t.Run(string(release), func(t *testing.T) {
 			for _, operation := range []wire.Operation{wire.CreateCheckout, wire.GetCheckout, wire.CancelCheckout} {
 				status, body, err := release.EncodeResponse(wire.Exchange{Operation: operation}, 201, decode(t, checkout))
 				require.NoError(t, err)
 				require.Equal(t, 201, status)
 				for _, schema := range checkoutSchemas(release) {
-					require.NoError(t, valid.compile(t, schema).Validate(plain(t, body)), encoded(t, body))
+					valid.Check(t, schema, plain(t, body))
 				}
 			}
 			_, body, err := release.EncodeResponse(wire.Exchange{Operation: wire.GetOrder}, 200, decode(t, order))
 			require.NoError(t, err)
-			require.NoError(t, valid.compile(t, "schemas/shopping/order.json").Validate(plain(t, body)), encoded(t, body))
+			valid.Check(t, "schemas/shopping/order.json", plain(t, body))
 		})
 	}
 }
@@ -153,9 +154,9 @@ func TestWhatIsAskedIsValid(t *testing.T) {
 					require.Equal(t, "lamp", item["title"])
 					delete(item, "title")
 				}
-				valid := loadSchemas(t, release, direction)
+				valid := schemas(t, release, direction)
 				for _, schema := range checkoutSchemas(release) {
-					require.NoError(t, valid.compile(t, schema).Validate(plain(t, body)), encoded(t, body))
+					valid.Check(t, schema, plain(t, body))
 				}
 			}
 			body, err := release.EncodeRequest(wire.Exchange{Operation: wire.CompleteCheckout, Checkout: "chk_1"}, decode(t, complete))
@@ -164,8 +165,8 @@ func TestWhatIsAskedIsValid(t *testing.T) {
 			if release == wire.January11 {
 				schema = "schemas/shopping/payment_data.json"
 			}
-			valid := loadSchemas(t, release, "complete")
-			require.NoError(t, valid.compile(t, schema).Validate(plain(t, body)), encoded(t, body))
+			valid := schemas(t, release, "complete")
+			valid.Check(t, schema, plain(t, body))
 		})
 	}
 }
@@ -326,9 +327,7 @@ func TestResponsesArrive(t *testing.T) {
 
 // Everything that the public servers sent decodes, and is a checkout or an order of the model or says why not.
 func TestRecordedAnswersDecode(t *testing.T) {
-	valid := loadSchemas(t, wire.April2026, response)
-	checkoutSchema := valid.compile(t, "schemas/shopping/checkout.json")
-	orderSchema := valid.compile(t, "schemas/shopping/order.json")
+	valid := schemas(t, wire.April2026, schematest.Response)
 	count := map[string]int{}
 	for name, exchanges := range recordings(t) {
 		for i, e := range exchanges {
@@ -351,14 +350,14 @@ func TestRecordedAnswersDecode(t *testing.T) {
 				count["business outcomes"]++
 			case operation == wire.GetOrder:
 				delete(got, "payment")
-				require.NoError(t, orderSchema.Validate(plain(t, got)), at)
+				valid.Check(t, "schemas/shopping/order.json", plain(t, got))
 				count["orders"]++
 			default:
 				require.Positive(t, e.Response.Status)
 				if len(got["line_items"].([]any)) == 0 || e.negative() {
 					continue // No goods, or fewer than none: no schema has a place for what was sent.
 				}
-				require.NoError(t, checkoutSchema.Validate(plain(t, got)), at)
+				valid.Check(t, "schemas/shopping/checkout.json", plain(t, got))
 				require.NoError(t, wire.CheckTotals(got["totals"].([]any)), at)
 				count["checkouts"]++
 			}

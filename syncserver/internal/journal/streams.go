@@ -105,10 +105,27 @@ func open(ctx context.Context, js jetstream.JetStream, l Layout, config jetstrea
 		case err == nil:
 			return nil
 		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse): // another server was faster
+		case gathering(err):
+			select {
+			case <-time.After(gatherPause):
+			case <-ctx.Done():
+				return fmt.Errorf("journal: create stream %s: %w", config.Name, err)
+			}
 		default:
 			return fmt.Errorf("journal: create stream %s: %w", config.Name, err)
 		}
 	}
+}
+
+// gatherPause is how long a cluster is left alone that cannot place a stream.
+const gatherPause = 100 * time.Millisecond
+
+// gathering tells whether a cluster could not place a stream since not all of its servers are there: when it starts they
+// find each other only little by little. One that never has as many servers as replicas are wanted says the same.
+func gathering(err error) bool {
+	const noSuitablePeers = 10005
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == noSuitablePeers
 }
 
 // Check checks that a stream is there and belongs to the rules. The error is a [*MismatchError] if it does not, and

@@ -18,6 +18,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/enactment"
@@ -29,6 +30,9 @@ type Options struct {
 	// Protocol is simple-ucp, on which all is asked for at once and with [shopper.New], or ucp-incremental, on which a
 	// checkout is filled in step by step, with [shopper.NewStepwise]; the latter if it is empty.
 	Protocol string
+	// Profile and Signer are those of [ucp.OutboundOptions].
+	Profile string
+	Signer  *signature.Signer
 	// Decide is asked about each bill; see [shopper.New] and [shopper.StepwiseOptions].
 	Decide func(shopper.Bill) shopper.Decision
 	// Show and HandOff are those of [shopper.StepwiseOptions].
@@ -139,6 +143,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
+		Profile: options.Profile, Signer: options.Signer,
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: patience, Discloses: options.Show != nil,
 		Audit: c.sink(options.Audit),

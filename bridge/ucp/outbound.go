@@ -141,7 +141,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if business.Transport == negotiation.MCP {
 		caller = mcp.NewCaller(business.Endpoint, caller)
 	}
-	caller = &releaseCaller{release, caller}
+	caller = &releaseCaller{release, business, caller}
 	governing := options.Policy
 	if governing == nil {
 		contracts, err := Contracts()
@@ -163,6 +163,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			"currency":          cmp.Or(options.Currency, "USD"),
 			"required_currency": required,
 			"discloses":         options.Discloses,
+			"active":            business.active(),
 		},
 		Journal: options.Journal, Caller: caller, Patience: options.Patience,
 		Policy: governing, Principal: options.Principal, Approvals: options.Approvals,

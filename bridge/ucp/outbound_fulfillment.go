@@ -111,7 +111,9 @@ var moves = []string{moveNothing, moveCreate, moveOffer, movePlace, moveChoose}
 
 // arrangement is what the hook is told.
 type arrangement struct {
-	After       string       `json:"after"`
+	After string `json:"after"`
+	// Active tells whether the extension is active with the shop; left out where that is not known, so that it is tried.
+	Active      *bool        `json:"active"`
 	ID          string       `json:"id"`
 	Wish        *Wish        `json:"wish"`
 	Fulfillment *Fulfillment `json:"fulfillment"`
@@ -174,6 +176,9 @@ func (c Choices) arrange(ctx context.Context, input any) (any, error) {
 	}
 	if a.Wish == nil {
 		return arranged{Step: moveDone}, nil
+	}
+	if a.Active != nil && !*a.Active {
+		return nil, unfit("fulfillment_unavailable", "the shop does not offer delivery to this platform (%s is not active)", fulfillmentCapability)
 	}
 	a.Wish.Type = cmp.Or(a.Wish.Type, "shipping")
 	return c.next(ctx, a)

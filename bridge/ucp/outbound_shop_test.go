@@ -64,7 +64,10 @@ func (s *shop) discovery() doc {
 	return doc{
 		"ucp": doc{
 			"version": "2026-01-11", "services": services,
-			"capabilities": []any{doc{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11", "extends": nil}},
+			"capabilities": []any{
+				doc{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11", "extends": nil},
+				doc{"name": "dev.ucp.shopping.fulfillment", "version": "2026-01-11", "extends": "dev.ucp.shopping.checkout"},
+			},
 		},
 		"payment": doc{"handlers": handlers},
 	}

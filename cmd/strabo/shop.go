@@ -159,7 +159,7 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	web, err := c.releases(inbound, signer, platforms, log)
+	web, err := c.releases(inbound, signer, platforms, keys, log)
 	if err != nil {
 		return err
 	}

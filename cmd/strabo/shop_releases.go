@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/strabo-engine/strabo/bridge/guard"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
@@ -66,7 +67,9 @@ func (c *shopCommand) signer() (*signature.Signer, error) {
 }
 
 // releases puts the newer releases of UCP in front of the shop.
-func (c *shopCommand) releases(inbound http.Handler, signer *signature.Signer, platforms *guard.Guard, log *slog.Logger) (http.Handler, error) {
+func (c *shopCommand) releases(
+	inbound http.Handler, signer *signature.Signer, platforms *guard.Guard, keys keyvalue.Store, log *slog.Logger,
+) (http.Handler, error) {
 	key, err := signer.Public()
 	if err != nil {
 		return nil, err
@@ -76,7 +79,7 @@ func (c *shopCommand) releases(inbound http.Handler, signer *signature.Signer, p
 		return nil, err
 	}
 	return ucp.Releases(inbound, ucp.ReleasesOptions{
-		Platforms: fetcher, PublicURL: c.PublicURL, Keys: []negotiation.Key{key}, Signed: c.Signed,
+		Platforms: fetcher, PublicURL: c.PublicURL, Keys: []negotiation.Key{key}, Signed: c.Signed, Store: keys,
 		Name: "strabo shop", Version: version(), Logger: log,
 	})
 }

@@ -329,3 +329,16 @@ type callerFunc func(bridge.Request) bridge.Response
 func (f callerFunc) Call(_ context.Context, r bridge.Request) (bridge.Response, error) {
 	return f(r), nil
 }
+
+// A handler that panics fails the request, and nothing else: the library has no guard of its own.
+func TestAPanicIsAnAnswer(t *testing.T) {
+	rest := &business{answer: func(http.ResponseWriter, *http.Request) { panic("oh") }}
+	server := httptest.NewServer(mcp.NewHandler(rest, "shop", "1"))
+	defer server.Close()
+	caller := mcp.NewCaller(server.URL+"/mcp", bridge.NewHTTPCaller(server.Client(), 0, 0))
+	for range 2 {
+		response, err := caller.Call(t.Context(), restRequest("GET", "checkout-sessions/chk_1", ""))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusInternalServerError, response.Status)
+	}
+}

@@ -145,12 +145,12 @@ func (k *KeptStock) change(ctx context.Context, product string, change func(*sto
 			delete(changed.Holds, name)
 		}
 		store, err := change(&changed)
-		if err != nil && !known || err == nil && !store && len(forgotten) < mostSold {
-			return err
-		}
-		if err != nil { // What is known here may be behind.
+		if (err != nil || !store) && known { // What is known here may be behind.
 			known = false
 			continue
+		}
+		if err != nil || !store && len(forgotten) < mostSold {
+			return err
 		}
 		value, err := json.Marshal(changed)
 		if err != nil {

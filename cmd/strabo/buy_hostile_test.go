@@ -159,7 +159,7 @@ func TestBuyUnknown(t *testing.T) {
 		for _, says := range []string{
 			"strabo: nobody can tell whether there is an order: ", " what became of Complete (step pay)",
 			"checkout chk1: " + shop.url + "/checkout-sessions/chk1\n", "idempotency key of complete: " + shop.keys("complete")[0],
-			`the shop answered: 500 {"code":"http_internal_server_error","content":"boom [secret]"} (to POST `, "ask the shop before buying again",
+			`the shop answered: 500 {"detail":"boom [secret]"} (to POST `, "ask the shop before buying again",
 		} {
 			require.Contains(t, err, says)
 		}
@@ -167,7 +167,7 @@ func TestBuyUnknown(t *testing.T) {
 		last := lastRecord(t, out)
 		require.Equal(t, map[string]any{
 			"kind": "unknown", "order": "unknown", "action": "Complete", "step": "pay", "checkout": "chk1", "url": shop.url + "/checkout-sessions/chk1",
-			"key": shop.keys("complete")[0], "status": 500.0, "said": `{"code":"http_internal_server_error","content":"boom [secret]"}`,
+			"key": shop.keys("complete")[0], "status": 500.0, "said": `{"detail":"boom [secret]"}`,
 		}, without(last, "enactment", "asked", "detail", "found"))
 	})
 	t.Run("never paid", func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestBuyUnknown(t *testing.T) {
 		require.Contains(t, err, "strabo: no order: nothing was paid, but ")
 		require.Contains(t, err, "the shop has given no id for the checkout\n")
 		require.Contains(t, err, "idempotency key of create: "+shop.keys("create")[0])
-		require.Contains(t, err, `the shop answered: 500 {"code":"http_internal_server_error","content":"boom"}`)
+		require.Contains(t, err, `the shop answered: 500 {"detail":"boom"}`)
 		require.Equal(t, "none", lastRecord(t, out)["order"])
 	})
 	t.Run("diverged", func(t *testing.T) {

@@ -23,10 +23,13 @@ import (
 	"github.com/strabo-engine/strabo/protocols"
 )
 
-const (
-	outboundMapping   = "simple-ucp.outbound.yaml"
-	outboundContracts = "simple-ucp.contracts.yaml"
-)
+const outboundContracts = "simple-ucp.contracts.yaml"
+
+// outboundMappings are the mappings that ship with the engine, by the names of their protocols.
+var outboundMappings = map[string]string{
+	"SimpleUCP":      "simple-ucp.outbound.yaml",
+	"UCPIncremental": "ucp-incremental.outbound.yaml",
+}
 
 // DefaultProfile is the URL of the platform's profile where [OutboundOptions] names none. Nobody answers there: a shop
 // that asks learns nothing of webhooks or capabilities.
@@ -69,6 +72,9 @@ type OutboundOptions struct {
 	// Currency is the one to buy in, an ISO 4217 code; a checkout in another is refused. If it is empty, shops are
 	// asked for USD, and what they sell in is taken.
 	Currency string
+	// Discloses tells that the platform shows its buyer the warnings whose presentation is disclosure. Without it a
+	// checkout that has one is NeedsInput, since the buyer has to see it at the shop (UCPIncremental alone).
+	Discloses bool
 	// Mapping is the text of a mapping to use instead of the one that ships with the engine, and MappingName its name
 	// in errors.
 	Mapping     []byte
@@ -82,7 +88,7 @@ type OutboundOptions struct {
 	Adapter []adapter.Option
 }
 
-// Outbound plays the role Business of the protocol SimpleUCP on behalf of a remote shop.
+// Outbound plays the role Business of the protocol SimpleUCP or UCPIncremental on behalf of a remote shop.
 type Outbound struct {
 	bridge   *bridge.Bridge
 	business *Business
@@ -100,10 +106,14 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if address, err := url.Parse(profile); err != nil || !address.IsAbs() || strings.ContainsAny(profile, "\"\r\n") {
 		return nil, fmt.Errorf("ucp: outbound: %q is no URL of a profile", profile)
 	}
-	text, name := options.Mapping, cmp.Or(options.MappingName, outboundMapping)
+	shipped := outboundMappings[rules.Protocol().Name()]
+	text, name := options.Mapping, cmp.Or(options.MappingName, shipped)
 	if text == nil {
+		if shipped == "" {
+			return nil, fmt.Errorf("ucp: outbound: no mapping of %s ships with the engine", rules.Protocol().Name())
+		}
 		var err error
-		if text, err = protocols.Files.ReadFile(outboundMapping); err != nil {
+		if text, err = protocols.Files.ReadFile(shipped); err != nil {
 			return nil, fmt.Errorf("ucp: outbound: %w", err)
 		}
 	}
@@ -152,6 +162,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			"profile":           profile,
 			"currency":          cmp.Or(options.Currency, "USD"),
 			"required_currency": required,
+			"discloses":         options.Discloses,
 			"active":            business.active(),
 		},
 		Journal: options.Journal, Caller: caller, Patience: options.Patience,
@@ -180,9 +191,12 @@ func Contracts() (*policy.Contracts, error) {
 }
 
 // Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, instrument, which
-// makes payment_data of a payment, and contents, which compares what a checkout contains with what was asked for.
+// makes payment_data of a payment, contents, which compares what a checkout contains with what was asked for, review, which
+// finds what forbids an autonomous completion, and payment, which checks how a checkout is paid.
 func Hooks(choices Choices) map[string]bridge.Hook {
-	return map[string]bridge.Hook{"fulfillment": choices.arrange, "instrument": instrument, "contents": contents}
+	return map[string]bridge.Hook{
+		"fulfillment": choices.arrange, "instrument": instrument, "contents": contents, "review": review, "payment": payment,
+	}
 }
 
 // Business is the shop.

@@ -184,6 +184,35 @@ func (c Choices) arrange(ctx context.Context, input any) (any, error) {
 	return c.next(ctx, a)
 }
 
+// Delivery is what is to be asked of a shop next, so that a checkout is delivered as is wished.
+type Delivery struct {
+	// Move says what it is for, and goes into the next call of [Choices.Deliver]; DeliveryArranged if nothing is left.
+	Move string
+	// Fulfillment is the whole member fulfillment of the request; nil for none.
+	Fulfillment any
+}
+
+// DeliveryArranged is the [Delivery.Move] when nothing is left to do.
+const DeliveryArranged = moveDone
+
+// Deliver compares a wish (see [Wish]) with the fulfillment of a checkout, both anything that encoding/json encodes, and
+// says what to do next. After is the move that was made last, empty before the checkout is created; there are at most four
+// after another. Buyer is the buyer of the checkout, id a name for it. It calls the functions of Choices and blocks as they
+// do. The error is a [*bridge.NoChoice] if the wish cannot be fulfilled; its reason has code and message.
+func (c Choices) Deliver(ctx context.Context, after, id string, wish, buyer, fulfillment any) (Delivery, error) {
+	found, err := c.arrange(ctx, map[string]any{
+		"after": cmp.Or(after, moveNothing), "id": id, "wish": wish, "buyer": buyer, "fulfillment": fulfillment,
+	})
+	if err != nil {
+		return Delivery{}, err
+	}
+	next, ok := found.(arranged)
+	if !ok || next.Fulfillment == nil {
+		return Delivery{Move: DeliveryArranged}, nil
+	}
+	return Delivery{Move: next.Step, Fulfillment: next.Fulfillment}, nil
+}
+
 // may tells whether a move is still to come.
 func (a arrangement) may(move string) bool {
 	return slices.Index(moves, move) > slices.Index(moves, a.After)

@@ -128,7 +128,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 		caller = &signingCaller{release, options.Signer, caller}
 	}
 	if business.Transport == negotiation.MCP {
-		caller = mcp.NewCaller(business.Endpoint, caller)
+		caller = mcp.NewCaller(business.Endpoint, release, caller)
 	}
 	caller = &releaseCaller{release, business, caller}
 	governing := options.Policy

@@ -3,6 +3,8 @@ package shop_test
 import (
 	"context"
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,7 @@ import (
 
 // hook takes what is told and answers as it is told to.
 type hook struct {
+	mu     sync.Mutex
 	answer func(w http.ResponseWriter)
 	told   []*http.Request
 	bodies []wire.Object
@@ -27,10 +30,19 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text := make([]byte, r.ContentLength)
 	_, _ = r.Body.Read(text)
 	said, _ := wire.Decode(text)
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.told, h.bodies = append(h.told, r), append(h.bodies, said)
 	if h.answer != nil {
 		h.answer(w)
 	}
+}
+
+// seen gives what was told so far.
+func (h *hook) seen() ([]*http.Request, []wire.Object) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.told), slices.Clone(h.bodies)
 }
 
 // A platform may become another between two notices: each is told as the platform is by then.
@@ -54,21 +66,24 @@ func TestAPlatformThatChangesBetweenTwoNotices(t *testing.T) {
 		paid := s.ask(t, "POST", "/checkout-sessions/"+id+"/complete", paying("success_token"), agent...)
 		require.Equal(t, 200, paid.status, paid.raw)
 		pass(2 * time.Minute) // The profile is looked at again.
-		require.Len(t, h.told, 1)
-		require.Equal(t, "order_placed", h.bodies[0]["event_type"])
+		_, bodies := h.seen()
+		require.Len(t, bodies, 1)
+		require.Equal(t, "order_placed", bodies[0]["event_type"])
 
 		p.become(`<html>We are moving.</html>`)
 		require.Equal(t, 200, s.ask(t, "POST", "/testing/simulate-shipping/"+paid.order(), "", "Simulation-Secret", secret).status)
 		pass(time.Minute)
-		require.Len(t, h.told, 1, "nobody knows where")
+		_, bodies = h.seen()
+		require.Len(t, bodies, 1, "nobody knows where")
 		p.become(string(text))
 		pass(time.Hour)
-		require.Len(t, h.told, 2, "a profile that was nonsense for a moment is asked for again")
-		told := h.told[1]
+		requests, bodies := h.seen()
+		require.Len(t, requests, 2, "a profile that was nonsense for a moment is asked for again")
+		told := requests[1]
 		require.Equal(t, "/new-hook", told.URL.Path)
-		require.Nil(t, h.bodies[1]["event_type"], "the order itself")
-		require.Equal(t, paid.order(), h.bodies[1]["id"])
-		body, err := wire.Encode(h.bodies[1])
+		require.Nil(t, bodies[1]["event_type"], "the order itself")
+		require.Equal(t, paid.order(), bodies[1]["id"])
+		body, err := wire.Encode(bodies[1])
 		require.NoError(t, err)
 		told.Host = "platform.example"
 		verified, err := signature.VerifyRequest(t.Context(), told, body, func(context.Context, string) (negotiation.Key, error) { return key, nil })
@@ -91,14 +106,17 @@ func TestAHookThatRedirects(t *testing.T) {
 		id := s.ask(t, "POST", "/checkout-sessions", wants("wick-cotton", 1), agent...).id()
 		require.Equal(t, 200, s.ask(t, "POST", "/checkout-sessions/"+id+"/complete", paying("success_token"), agent...).status)
 		pass(time.Minute)
-		require.Greater(t, len(h.told), 2)
-		for _, r := range h.told {
+		requests, _ := h.seen()
+		require.Greater(t, len(requests), 2)
+		for _, r := range requests {
 			require.Equal(t, "platform.example", r.URL.Host)
 		}
+		h.mu.Lock()
 		h.answer = nil
-		before := len(h.told)
+		h.mu.Unlock()
 		pass(2 * time.Hour)
-		require.Len(t, h.told, before+1)
+		again, _ := h.seen()
+		require.Len(t, again, len(requests)+1)
 	})
 }
 

@@ -62,10 +62,9 @@ type OutboundOptions struct {
 	OnDiverged func(bridge.Divergence)
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
-	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks.
+	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks. {release} in it
+	// stands for the release that is spoken, as a platform that speaks several has a profile for each.
 	Profile string
-	// Profiles are the URLs for single releases, where there are several; Profile is for the others.
-	Profiles map[wire.Release]string
 	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
 	// that check signatures will refuse them.
 	Signer *signature.Signer
@@ -102,7 +101,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 		return nil, errors.New("ucp: outbound: rules and a business are needed")
 	}
 	release := cmp.Or(business.Release, wire.January11)
-	profile := cmp.Or(options.Profiles[release], options.Profile, DefaultProfile)
+	profile := strings.ReplaceAll(cmp.Or(options.Profile, DefaultProfile), "{release}", string(release))
 	if address, err := url.Parse(profile); err != nil || !address.IsAbs() || strings.ContainsAny(profile, "\"\r\n") {
 		return nil, fmt.Errorf("ucp: outbound: %q is no URL of a profile", profile)
 	}
@@ -139,7 +138,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 		caller = &signingCaller{release, options.Signer, caller}
 	}
 	if business.Transport == negotiation.MCP {
-		caller = mcp.NewCaller(business.Endpoint, caller)
+		caller = mcp.NewCaller(business.Endpoint, release, caller)
 	}
 	caller = &releaseCaller{release, business, caller}
 	governing := options.Policy

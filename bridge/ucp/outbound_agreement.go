@@ -40,7 +40,9 @@ func agreementWith(release wire.Release, shop *negotiation.Profile) (*negotiatio
 
 // Active tells whether a capability is there on both sides, so that it may be used. Of a business that was not
 // discovered nothing is known, and all may be tried.
-func (b *Business) Active(capability string) bool { return b.Agreement == nil || b.Agreement.Has(capability) }
+func (b *Business) Active(capability string) bool {
+	return b.Agreement == nil || b.Agreement.Has(capability)
+}
 
 // active gives the setting that mappings of UCP may ask for: which extensions of checkouts may be used, and whether orders
 // may be asked for.

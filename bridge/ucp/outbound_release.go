@@ -29,7 +29,9 @@ func (c *releaseCaller) Call(ctx context.Context, request bridge.Request) (bridg
 	if !ok {
 		return bridge.Response{}, &bridge.NotSentError{Err: fmt.Errorf("ucp: %s %s is no operation of UCP", request.Method, request.URL)}
 	}
-	x := wire.Exchange{Operation: operation, Checkout: id}
+	x := wire.Exchange{
+		Operation: operation, Checkout: id, Draft: c.release == wire.Newest && c.business.Version > string(wire.Newest),
+	}
 	if request.Body != nil {
 		body, err := c.encode(x, request.Body)
 		if err != nil {

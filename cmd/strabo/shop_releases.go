@@ -1,12 +1,8 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
 
 	"github.com/strabo-engine/strabo/bridge/guard"
@@ -33,37 +29,7 @@ func (c *shopCommand) signer() (*signature.Signer, error) {
 	default:
 		return signature.Generate(signingKeyID)
 	}
-	text, err := os.ReadFile(name)
-	if err == nil {
-		signer, err := signature.ParseSigner(signingKeyID, text)
-		if err != nil {
-			return nil, fmt.Errorf("--signing-key %s: %w", name, err)
-		}
-		return signer, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--signing-key: %w", err)
-	}
-	signer, err := signature.Generate(signingKeyID)
-	if err != nil {
-		return nil, err
-	}
-	if text, err = signer.PEM(); err != nil {
-		return nil, err
-	}
-	// Two processes that start at once must not end up with a key each.
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return c.signer()
-	}
-	if err == nil {
-		_, err = file.Write(text)
-		err = errors.Join(err, file.Sync(), file.Close())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--signing-key: %w", err)
-	}
-	return signer, nil
+	return signerIn(name, signingKeyID)
 }
 
 // releases puts the newer releases of UCP in front of the shop.

@@ -146,7 +146,7 @@ func purchase(
 	defer exec.Close()
 	outbound, err := ucp.NewOutbound(rules, exec, business, ucp.OutboundOptions{
 		Client: server.Client(), Signer: signer, Currency: "EUR",
-		Profiles: map[wire.Release]string{release: agents.URL + "/" + string(release)},
+		Profile: agents.URL + "/{release}",
 		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party, Subject: "ada"}, nil
 		},

@@ -201,7 +201,7 @@ func TestWebhooksThatNobodyAnswers(t *testing.T) {
 		tries := p.tries()
 		require.Greater(t, tries, 20)
 		require.Less(t, tries, 120)
-		p.become(`{"ucp": {"capabilities": []}}`)
+		p.become(`{"ucp": {"version": "2026-01-11", "capabilities": []}}`)
 		buy(agent...)
 		buy("UCP-Agent", `profile="ftp://platform.example/x"`)
 		buy()

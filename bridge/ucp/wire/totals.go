@@ -31,11 +31,13 @@ func lowerTotals(in Object, name string) {
 		if !ok {
 			continue
 		}
-		if kind := text(total, "type"); !slices.Contains(legacyTotals, kind) {
+		// The sign is said by the type alone: what goes against that of its type is of the other kind.
+		switch kind := text(total, "type"); {
+		case kind == "subtotal" || kind == "total":
+		case n < 0 && !reduces(kind):
+			total["type"] = "discount"
+		case n > 0 && reduces(kind), !slices.Contains(legacyTotals, kind):
 			total["type"] = "fee"
-			if n < 0 {
-				total["type"] = "discount"
-			}
 		}
 		if n < 0 {
 			total["amount"] = amount(-n)

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/acc"
@@ -13,6 +14,16 @@ import (
 type File struct {
 	Name string
 	Text []byte
+	// Folder has the documents that this one may refer to, of which Name is the path in it: see [acc.ParseIn]. If it is
+	// nil, the document may refer to none.
+	Folder fs.FS
+}
+
+func (f File) parse() (*acc.Document, acc.Diagnostics) {
+	if f.Folder == nil {
+		return acc.Parse(f.Text)
+	}
+	return acc.ParseIn(f.Text, f.Name, f.Folder)
 }
 
 // Contracts are the declared contracts of operations, by operationId; an operation without one goes by its method and
@@ -35,7 +46,7 @@ func ReadContracts(files ...File) (*Contracts, error) {
 	c := &Contracts{operations: make(map[string]*acc.Operation), files: make(map[string]string), skipped: make(map[string]string)}
 	var errs []error
 	for _, file := range files {
-		document, diagnostics := acc.Parse(file.Text)
+		document, diagnostics := file.parse()
 		if diagnostics.HasErrors() && len(document.Operations) == 0 && len(document.Skipped) == 0 {
 			errs = append(errs, fmt.Errorf("policy: %s: %w", file.Name, diagnostics))
 			continue

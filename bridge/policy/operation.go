@@ -105,7 +105,7 @@ func (o *Operation) Permit(who Principal, arguments enactment.Values) (*Question
 		return nil, err
 	}
 	if o.gate == nil {
-		return nil, nil
+		return o.undeclaredQuestion(), nil
 	}
 	switch decision := o.gate.Decide(arguments); decision.Outcome {
 	case acc.Allow:
@@ -114,7 +114,7 @@ func (o *Operation) Permit(who Principal, arguments enactment.Values) (*Question
 		question := &Question{Prompt: o.Contract.Prompt, Lifetime: o.local.ApprovalLifetime}
 		switch condition := decision.Condition; {
 		case condition == nil:
-			question.Labels = []string{"every call of " + o.Contract.Scope.Value}
+			question.Labels = []string{o.everyCall()}
 		case condition.Label != "":
 			question.Labels = []string{condition.Label}
 		default:
@@ -125,6 +125,17 @@ func (o *Operation) Permit(who Principal, arguments enactment.Values) (*Question
 		return nil, &DeniedError{Operation: o.Name, Reason: ErrInvalidArguments, Detail: detailOf(decision.Err)}
 	}
 }
+
+// undeclaredQuestion is asked about every call of an operation of which nothing is declared, where the operator wants
+// that; nil where not.
+func (o *Operation) undeclaredQuestion() *Question {
+	if !o.Contract.ApprovalRequired.Value {
+		return nil
+	}
+	return &Question{Labels: []string{o.everyCall()}, Lifetime: o.local.ApprovalLifetime}
+}
+
+func (o *Operation) everyCall() string { return "every call of " + o.Contract.Scope.Value }
 
 // detailOf gives what an error adds to [ErrInvalidArguments].
 func detailOf(err error) string {

@@ -194,6 +194,9 @@ func (p *Policy) Undeclared(name string, idempotent bool) (*Operation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy: %s: %w", name, err)
 	}
+	if len(o.Contract.When) > 0 {
+		return nil, fmt.Errorf("policy: %s: approval.when: no inputs are declared that a condition could be about", name)
+	}
 	o.redact = redact
 	p.operations[key] = o
 	return o, nil

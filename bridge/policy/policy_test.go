@@ -3,7 +3,9 @@ package policy_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -161,7 +163,7 @@ func TestRetriesNeverMultiply(t *testing.T) {
 
 func TestBackoffIsFullJitter(t *testing.T) {
 	const first, longest = 100 * time.Millisecond, time.Second
-	low, high := false, false
+	low, high, grown := false, false, false
 	for range 200 {
 		b := policy.NewBackoff(first, longest)
 		bound := first
@@ -170,9 +172,11 @@ func TestBackoffIsFullJitter(t *testing.T) {
 			require.LessOrEqual(t, pause, bound+1)
 			require.GreaterOrEqual(t, pause, time.Duration(0))
 			low, high = low || pause < bound/10, high || pause > bound*9/10
+			grown = grown || pause > 5*first
 			bound = min(2*bound, longest)
 		}
 	}
+	assert.True(t, grown, "the bound is doubled")
 	assert.True(t, low && high, "the whole of the range is drawn from")
 }
 
@@ -456,4 +460,43 @@ func BenchmarkPolicy(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// What the operator asks for holds also where nothing is declared; what cannot be judged there is refused.
+func TestUndeclaredMayNeedAnApproval(t *testing.T) {
+	yes := true
+	p, err := policy.New(nil, policy.Options{Default: policy.Local{LocalPolicy: acc.LocalPolicy{ApprovalRequired: &yes}}})
+	require.NoError(t, err)
+	o, err := p.Undeclared("P.a.s", false)
+	require.NoError(t, err)
+	question, err := o.Permit(policy.Principal{}, nil)
+	require.NoError(t, err)
+	require.Equal(t, &policy.Question{Labels: []string{"every call of P.a.s"}, Lifetime: policy.DefaultApprovalLifetime}, question)
+
+	p, err = policy.New(nil, policy.Options{Default: policy.Local{LocalPolicy: acc.LocalPolicy{When: []acc.Condition{{Param: "price", Op: acc.Exists}}}}})
+	require.NoError(t, err)
+	_, err = p.Undeclared("P.a.s", false)
+	require.ErrorContains(t, err, "no inputs are declared")
+}
+
+// TestContractsReferToOthers: a document may refer to others of its folder, and of none without one.
+func TestContractsReferToOthers(t *testing.T) {
+	file := document(`, approval: {when: [{param: amount, op: ">", value: 10}]}`)
+	file.Text = []byte(strings.ReplaceAll(string(file.Text), "{type: object, properties: {amount: {type: number}}}", "{$ref: 'refund.yaml'}"))
+	file.Folder = fstest.MapFS{"refund.yaml": {Data: []byte("type: object\nproperties: {amount: {type: number}}\n")}}
+	read := func() (*policy.Operation, error) {
+		c, err := policy.ReadContracts(file)
+		require.NoError(t, err)
+		p, err := policy.New(c, policy.Options{})
+		require.NoError(t, err)
+		return p.Operation("a")
+	}
+	o, err := read()
+	require.NoError(t, err)
+	question, err := o.Permit(policy.Principal{}, values(t, `{"amount":11}`))
+	require.NoError(t, err)
+	require.NotNil(t, question)
+	file.Folder = nil
+	_, err = read()
+	require.ErrorIs(t, err, policy.ErrNoContract)
 }

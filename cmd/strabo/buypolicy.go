@@ -41,6 +41,9 @@ func (c *buyCommand) policy(s *streams) (p buyPolicy, done func(), err error) {
 		if p.policy, err = c.runtime(); err != nil {
 			return p, nil, err
 		}
+		if p.policy.AuditRequired() && c.Audit == "" {
+			return p, nil, fmt.Errorf("--policy %s requires an audit: --audit is needed", c.Policy)
+		}
 	}
 	if kept := cmp.Or(c.Audit, c.Ask); kept != "" {
 		if p.hasher, err = audit.LoadHasher(kept + ".key"); err != nil {

@@ -85,6 +85,9 @@ func TestBuyUnderARuntime(t *testing.T) {
 	code, out, err := buy("operations: {checkout_complete: {enabled: false}}\n")
 	require.Equal(t, exitNo, code, err)
 	require.Contains(t, out, "Not asked of the shop: policy: checkout_complete denied: the operation is not enabled")
+	code, _, err = buy("defaults: {audit: {required: true}}\n")
+	require.Equal(t, exitWrongUse, code, "an audit that nobody keeps is none")
+	require.Contains(t, err, "--audit is needed")
 	code, out, err = buy("defaults: {timeout: 20s}\n")
 	require.Zero(t, code, out+err)
 }

@@ -86,7 +86,7 @@ func openMarket(t *testing.T, url string, change ...func(*ucp.OutboundOptions)) 
 		Approvals:  policy.StandingGrant{By: "john"},
 		OnUnknown:  func(u bridge.Unsettled) { m.unknown <- u },
 		OnDiverged: func(d bridge.Divergence) { m.diverged <- d },
-		Patience:   bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond},
+		Patience:   bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond, Deadline: time.Second},
 	}
 	for _, change := range change {
 		change(&m.options)

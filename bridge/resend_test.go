@@ -25,7 +25,7 @@ func TestARefusalOfARequestSentAgainProvesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
-			s.start()
+			s.start(impatient)
 			s.booked()
 			s.hotel.on(pay, drop, refusal)
 			s.hotel.on(state, reply(200, `{"state":"open"}`))

@@ -181,7 +181,7 @@ func TestStatusQueryDecides(t *testing.T) {
 
 func TestUnknownIsNeverAnswered(t *testing.T) {
 	s := newStage(t)
-	s.start()
+	s.start(impatient)
 	s.booked()
 	s.hotel.on(pay, drop)
 	s.hotel.on(state, reply(500, ""))

@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -122,8 +123,8 @@ func TestChecklist04NoRetryPastTheLifeOfTheKey(t *testing.T) {
 		e.At = e.At.Add(-policy.DefaultKeyLifetime)
 		require.NoError(t, g.journal.Append(t.Context(), e))
 	}
-	g.shop.behaves(map[string][]string{lookLine: {`says {"number":"n1","state":"open"}`}}, true)
-	g.begin()
+	g.shop.behaves(map[string][]string{lookLine: slices.Repeat([]string{`says {"number":"n1","state":"open"}`}, 2000)}, true)
+	g.begin(impatient)
 	u := receive(g.stage, g.unknown)
 	require.ErrorIs(t, u.Err, policy.ErrKeyExpired)
 	assert.Equal(t, 1, g.shop.effects(payLine), "a shop that has forgotten the key would do it again")

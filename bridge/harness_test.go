@@ -259,6 +259,9 @@ func (s *stage) background(run func(context.Context) error) (stop func()) {
 
 var hasty = bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond, Sends: 3, Asks: 2}
 
+// impatient is for steps that stay unknown: they are asked about until the deadline.
+func impatient(o *bridge.Options) { o.Patience.Deadline = time.Second }
+
 // lenient is a policy without contracts, whose breaker and budget are not in the way.
 func lenient(t testing.TB) *policy.Policy {
 	t.Helper()

@@ -41,18 +41,23 @@ func TestHostileShop(t *testing.T) {
 		"a slow body":                 {pay: []string{"commit-and-slow"}, paid: true, effects: 1},
 		"500 after the commit":        {pay: []string{"commit-and-fail"}, paid: true, effects: 1},
 		"resets, always":              {pay: []string{"reset", "reset", "reset", "reset"}, paid: false, effects: 0},
-		"resets and knows of nothing": {pay: []string{"commit-and-reset", "reset", "reset"}, look: slices.Repeat([]string{"says {}"}, 20), paid: false, effects: 1},
+		"resets and knows of nothing": {pay: []string{"commit-and-reset", "reset", "reset"}, look: []string{"says {}"}, paid: false, effects: 1},
+		"knows of it when it is spent": {
+			pay: []string{"reset", "reset", "commit-and-reset"}, look: slices.Concat([]string{""}, slices.Repeat([]string{`says {"number":"n1"}`}, 10)), paid: true, effects: 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGoverning(t)
 			g.declare("pay", "execution: {idempotent: true, timeout_ms: 100}")
 			look := test.look
-			if name == "resets and knows of nothing" {
-				look = append([]string{""}, look...)
+			var change []func(*bridge.Options)
+			if !test.paid {
+				look = append([]string{""}, slices.Repeat(look, 2000)...)
+				change = append(change, impatient)
 			}
 			g.shop.behaves(map[string][]string{payLine: test.pay, lookLine: look}, false)
-			g.begin()
+			g.begin(change...)
 			g.reserved()
 			g.payFor("r1")
 			if test.paid {

@@ -95,7 +95,7 @@ func (x *exchange) question(q *policy.Question) (approval.Request, error) {
 		Method string          `json:"method"`
 		URL    string          `json:"url"`
 		Body   json.RawMessage `json:"body,omitempty"`
-	}{x.step.request.method, x.shown.url, json.RawMessage(x.rule.Shown(x.shown.body))}
+	}{x.step.request.method, x.rule.ShownURL(x.shown.url), json.RawMessage(x.rule.Shown(x.shown.body))}
 	arguments, err := encodeJSON(about)
 	if err != nil {
 		return approval.Request{}, err

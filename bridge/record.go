@@ -52,7 +52,7 @@ func (x *exchange) intend(ctx context.Context) error {
 		return nil
 	}
 	record := x.record(audit.Intent, x.rule)
-	record.Attempt, record.Method, record.URL = x.sends+1, x.step.request.method, x.shown.url
+	record.Attempt, record.Method, record.URL = x.sends+1, x.step.request.method, x.rule.ShownURL(x.shown.url)
 	record.KeyHash = x.bridge.options.Hasher.Key(x.idempotency)
 	if err := x.bridge.options.Audit.Record(ctx, record); err != nil {
 		return fmt.Errorf("bridge: no audit, no call: %w", err)
@@ -84,7 +84,7 @@ func (x *exchange) attempted(ctx context.Context, t attempted) {
 	}
 	record := x.record(kind, t.rule)
 	record.At, record.Latency = t.began.UTC(), t.latency
-	record.Method, record.URL, record.Request = t.request.Method, t.shown.url, t.rule.Shown(t.shown.body)
+	record.Method, record.URL, record.Request = t.request.Method, t.rule.ShownURL(t.shown.url), t.rule.Shown(t.shown.body)
 	record.Status, record.Response = t.response.Status, t.rule.Shown(t.said)
 	if deadline, ok := ctx.Deadline(); ok && deadline.Sub(t.began) < t.rule.Contract.Timeout.Value {
 		record.Sources = maps.Clone(record.Sources)

@@ -158,7 +158,7 @@ func (e *deafExecutor) Attempt(ctx context.Context, attempt enactment.Attempt) (
 func TestAnUnknownOutcomeIsTakenUpAtTheNextStart(t *testing.T) {
 	s := newStage(t)
 	journal := &bridge.MemoryJournal{}
-	stop := s.start(with(journal))
+	stop := s.start(with(journal), impatient)
 	s.booked()
 	s.hotel.on(pay, drop)
 	s.hotel.on(state, reply(500, ""))

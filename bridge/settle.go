@@ -22,6 +22,8 @@ type followUp struct {
 	// class is what is known after the last attempt; 0 before the first.
 	class      policy.Class
 	retryAfter time.Duration
+	// refused is why it was not sent again when that was last considered; nil if it was.
+	refused error
 	// spare is the mapping's answer to a response that asks to come again, for when that may not be done.
 	spare *answer
 }
@@ -61,7 +63,7 @@ func (x *exchange) settle(whole context.Context) (*answer, int, error) {
 		case asking:
 			a, next, err = f.inquire(ctx)
 		case givingUp:
-			return nil, 0, x.unclear(nil)
+			return nil, 0, f.giveUp()
 		}
 		switch {
 		case whole.Err() != nil:
@@ -95,21 +97,17 @@ func (f *followUp) after() move {
 func (f *followUp) attempt(ctx context.Context) (*answer, move, error) {
 	if f.class != 0 {
 		if err := f.again(ctx); err != nil {
-			switch {
-			case f.spare != nil:
+			if f.spare != nil {
 				return f.spare, givingUp, nil
-			case f.class == policy.Busy && f.step.status != nil && ctx.Err() == nil:
-				f.class = policy.Lost
-				return nil, f.after(), nil
 			}
-			f.reason += ": " + err.Error()
-			return nil, givingUp, f.unclear(err)
+			return f.holdBack(ctx, err)
 		}
 	} else if ctx.Err() != nil { // A request that is never sent has no unknown fate.
 		f.reason = "there was no time left to send it"
 		return nil, givingUp, f.unclear(nil)
 	}
 	f.tries++
+	f.refused = nil
 	f.spare, f.retryAfter = nil, 0
 	a, response, err := f.send(ctx)
 	var notSent *NotSentError
@@ -118,7 +116,7 @@ func (f *followUp) attempt(ctx context.Context) (*answer, move, error) {
 		f.class = policy.Unreached
 		return nil, sending, nil
 	case errors.As(err, new(*unclearError)):
-		return nil, givingUp, err
+		return f.holdBack(ctx, err)
 	case err != nil:
 		f.class = policy.Lost
 		return nil, f.after(), nil
@@ -150,6 +148,34 @@ func (f *followUp) attempt(ctx context.Context) (*answer, move, error) {
 	}
 }
 
+// holdBack says what to do about a request that is not sent again, or not now. One that may have left is asked about
+// until the deadline, for its answer may still come to be known.
+func (f *followUp) holdBack(ctx context.Context, why error) (*answer, move, error) {
+	held := why
+	if unclear := (*unclearError)(nil); errors.As(why, &unclear) {
+		held = unclear.cause
+	}
+	if f.refused == nil || !errors.Is(held, policy.ErrNoTime) {
+		f.refused = held
+	}
+	if f.sends > 0 && f.step.status != nil && !f.rule.Contract.Readonly.Value && ctx.Err() == nil {
+		f.class, f.asks = policy.Lost, 0
+		return nil, asking, nil
+	}
+	if held != why {
+		return nil, givingUp, why
+	}
+	return nil, givingUp, f.giveUp()
+}
+
+// giveUp says that nobody knows what became of the request.
+func (f *followUp) giveUp() error {
+	if f.refused != nil {
+		f.reason += ": " + f.refused.Error()
+	}
+	return f.unclear(f.refused)
+}
+
 // again waits until the request may be sent again; the error says why it may not.
 func (f *followUp) again(ctx context.Context) error {
 	if err := f.rule.Stands(f.principal); err != nil {
@@ -169,7 +195,7 @@ func (f *followUp) again(ctx context.Context) error {
 // inquire asks once what became of the request.
 func (f *followUp) inquire(ctx context.Context) (*answer, move, error) {
 	if err := pause(ctx, f.backoff.Next()); err != nil {
-		return nil, givingUp, f.unclear(nil)
+		return nil, givingUp, f.giveUp()
 	}
 	a, err := f.ask(ctx)
 	switch {

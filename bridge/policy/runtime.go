@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,6 +136,40 @@ func (o *Operation) Shown(body string) string {
 		return redacted
 	}
 	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// ShownURL gives what may be written down of a URL: without the parameters, in its path and query, that the runtime
+// names. Of an operation whose audit is sensitive it has no values in its query at all.
+func (o *Operation) ShownURL(address string) string {
+	path, query, _ := strings.Cut(address, "?")
+	sensitive := o.Contract.AuditSensitive.Value
+	if query != "" && (sensitive || len(o.redact) > 0) {
+		pairs := strings.Split(query, "&")
+		for i, pair := range pairs {
+			name, _, valued := strings.Cut(pair, "=")
+			plain, err := url.QueryUnescape(name)
+			if valued && (sensitive || err != nil || slices.Contains(o.redact, plain)) {
+				pairs[i] = name + "=" + redacted
+			}
+		}
+		query = strings.Join(pairs, "&")
+	}
+	if o.declared != nil && len(o.redact) > 0 {
+		// The path of the service as a whole may stand before it.
+		template, segments := strings.Split(o.declared.Reference.Path, "/"), strings.Split(path, "/")
+		for i, segment := range template {
+			at := len(segments) - len(template) + i
+			name, isParameter := strings.CutPrefix(segment, "{")
+			if isParameter && at >= 0 && slices.Contains(o.redact, strings.TrimSuffix(name, "}")) {
+				segments[at] = redacted
+			}
+		}
+		path = strings.Join(segments, "/")
+	}
+	if query != "" {
+		return path + "?" + query
+	}
+	return path
 }
 
 // mask puts the mark in the place of the member at a path.

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -104,4 +105,34 @@ func values(t *testing.T, text string) enactment.Values {
 	values, err := enactment.ParseValues([]byte(text))
 	require.NoError(t, err)
 	return values
+}
+
+// TestShownURL: what must not be written down must not be in a URL either.
+func TestShownURL(t *testing.T) {
+	const declared = `openapi: 3.1.0
+paths:
+  /guests/{guest}/stays/{stay}:
+    get:
+      operationId: stay
+      parameters:
+        - {name: guest, in: path, required: true, schema: {type: string}}
+        - {name: stay, in: path, required: true, schema: {type: string}}
+      x-agent-capability: {version: 1, enabled: true, scope: s, audit: {sensitive: %s}}
+`
+	shown := func(sensitive, redact, address string) string {
+		contracts, err := policy.ReadContracts(policy.File{Name: "shop.yaml", Text: []byte(strings.ReplaceAll(declared, "%s", sensitive))})
+		require.NoError(t, err)
+		runtime, found := acc.ParseRuntime([]byte("version: 1\ndefaults: {audit: {redact: [" + redact + "]}}\n"))
+		require.Empty(t, found)
+		p, err := policy.New(contracts, policy.Options{Runtime: runtime})
+		require.NoError(t, err)
+		o, err := p.Operation("stay")
+		require.NoError(t, err)
+		return o.ShownURL(address)
+	}
+	const address = "https://h.example/v1/guests/ann/stays/7?card=4711&n=1&%63ard=4712&flag"
+	require.Equal(t, "https://h.example/v1/guests/***/stays/7?card=***&n=1&%63ard=***&flag", shown("false", "guest, card", address))
+	require.Equal(t, "https://h.example/v1/guests/ann/stays/7?card=***&n=***&%63ard=***&flag", shown("true", "other", address))
+	require.Equal(t, address, shown("false", "other", address))
+	require.Equal(t, "https://h.example/v1/guests/***/stays/7", shown("true", "guest", "https://h.example/v1/guests/ann/stays/7"))
 }

@@ -99,7 +99,7 @@ func openMarketOf(
 		Approvals:  policy.StandingGrant{By: "john"},
 		OnUnknown:  func(u bridge.Unsettled) { m.unknown <- u },
 		OnDiverged: func(d bridge.Divergence) { m.diverged <- d },
-		Patience:   bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond},
+		Patience:   bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond, Deadline: time.Second},
 	}
 	for _, change := range change {
 		change(&m.options)

@@ -175,6 +175,7 @@ func TestWebhooksOfLaterReleases(t *testing.T) {
 				paid := s.ask(t, "POST", "/checkout-sessions/"+id+"/complete", paying("success_token"), agent...)
 				require.Equal(t, 200, paid.status, paid.raw)
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				require.Len(t, events, 1)
 				require.Equal(t, []webhook.Verdict{webhook.Fresh, webhook.Duplicate, webhook.Duplicate, webhook.Duplicate}, verdicts, "told until it was heard")
 				require.Equal(t, []string{id, paid.order()}, []string{events[0].Checkout, events[0].OrderID})

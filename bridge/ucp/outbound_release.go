@@ -69,7 +69,11 @@ func (c *releaseCaller) encode(x wire.Exchange, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	mandate, signed := model["ap2"] // Of a payment nothing is left out: a shop that does not want a mandate does not read it.
 	prune(model, c.business.Active)
+	if signed {
+		model["ap2"] = mandate
+	}
 	said, err := c.release.EncodeRequest(x, model)
 	if err != nil {
 		return nil, fmt.Errorf("ucp: %w", err)

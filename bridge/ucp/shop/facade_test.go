@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -363,4 +364,64 @@ func TestSignedBehindAProxy(t *testing.T) {
 		require.Equal(t, "signature_invalid", got.body["code"])
 	}
 	require.Equal(t, 401, ask("https://shop.example/lamps"+aprilPath+"/orders").status, "signed for another resource")
+}
+
+// Payments that cross in two releases and on two transports place one order, and a key that is used in two releases at
+// once stands for one of them.
+func TestReleasesCross(t *testing.T) {
+	f, b := openFront(t, nil)
+	january := `profile="` + f.agents.URL + `/2026-01-23"`
+	created := f.say("POST", aprilPath+"/checkout-sessions", ready)
+	require.Equal(t, 201, created.status, created.raw)
+	before := b.left(t, "oil-lamp", 40)
+	var everybody sync.WaitGroup
+	answers := make([]spoken, 12)
+	for i := range answers {
+		everybody.Go(func() {
+			at := "/checkout-sessions/" + created.id() + "/complete"
+			switch i % 3 {
+			case 0:
+				answers[i] = f.say("POST", aprilPath+at, payment)
+			case 1:
+				answers[i] = f.say("POST", "/ucp/2026-01-23"+at, payment, "UCP-Agent", january)
+			default:
+				answers[i] = f.say("POST", aprilPath+"/mcp", rpc("complete_checkout",
+					`{"ucp-agent":{"profile":"`+f.agents.URL+`/2026-04-08"},"idempotency-key":"`+rand.Text()+`"}`,
+					`,"id":"`+created.id()+`","checkout":`+payment), "Idempotency-Key", "", "Accept", "application/json, text/event-stream")
+			}
+		})
+	}
+	everybody.Wait()
+	orders := 0
+	for _, a := range answers {
+		if strings.Contains(a.raw, `"permalink_url"`) {
+			orders++
+		}
+		require.Less(t, a.status, 500, a.raw)
+	}
+	require.Equal(t, 1, orders)
+	require.Equal(t, before-1, b.left(t, "oil-lamp", 40))
+
+	key := rand.Text()
+	for i := range 8 {
+		everybody.Go(func() {
+			at, agent := aprilPath, `profile="`+f.agents.URL+`/2026-04-08"`
+			if i%2 == 0 {
+				at, agent = "/ucp/2026-01-23", january
+			}
+			answers[i] = f.say("POST", at+"/checkout-sessions", oneLamp, "UCP-Agent", agent, "Idempotency-Key", key)
+		})
+	}
+	everybody.Wait()
+	won := map[bool]int{}
+	for i, a := range answers[:8] {
+		require.Contains(t, []int{201, 409}, a.status, a.raw)
+		if a.status == 201 {
+			won[i%2 == 0]++
+		}
+	}
+	require.Len(t, won, 1, "in one release all are answered, in the other none")
+	for _, n := range won {
+		require.Equal(t, 4, n)
+	}
 }

@@ -67,6 +67,13 @@ func cut(text string, most int) string {
 }
 
 func boundSources(sources map[string]string) map[string]string {
+	within := len(sources) <= MaxSources
+	for name, source := range sources {
+		within = within && len(name) <= MaxText && len(source) <= MaxText
+	}
+	if within {
+		return sources
+	}
 	names := make([]string, 0, len(sources))
 	for name := range sources {
 		names = append(names, name)

@@ -80,9 +80,12 @@ func (r *run) answerWith(a *answer, values enactment.Values) (*Answer, error) {
 		return nil, fmt.Errorf("no action %s", a.attempt)
 	}
 	for key := range action.Keys() {
+		if _, given := values[key]; given {
+			continue
+		}
 		if value, visible := r.observed.Value(key); visible {
 			values[key] = value
 		}
 	}
-	return &Answer{ID: uuid.NewString(), Action: a.attempt, Values: values}, nil
+	return &Answer{ID: uuid.NewString(), Action: a.attempt, Values: values, Yields: a.yields}, nil
 }

@@ -55,46 +55,6 @@ type Options struct {
 	Adapter []adapter.Option
 }
 
-// Patience says how an unclear call is followed up. Fields that are 0 take the default.
-type Patience struct {
-	// First bounds the wait before the first follow-up, doubled each time up to Longest; each wait is drawn between nothing
-	// and its bound (full jitter). By default 200 ms and 5 s.
-	First, Longest time.Duration
-	// Deadline is how long one step may take before it stays unknown; by default 2 minutes.
-	Deadline time.Duration
-	// Until is when every step that is under way stays unknown at the latest; the zero time sets no limit. Whoever
-	// waits for an answer until a deadline of its own, and then ends the context of [Bridge.Run], sets this some time
-	// before: a step that is broken off by the end of the context tells nobody, but one that runs out of patience
-	// tells OnUnknown, with what the remote party said last. Deadline alone does not do, for an answer may take several
-	// steps. A step that begins later is not sent.
-	Until time.Time
-	// Sends is how often the same request is tried at most, where the policy permits more than once; by default 3.
-	Sends int
-	// Asks is how many inconclusive status queries go before a request that may be sent again is; by default 3. What may
-	// not is asked about until the deadline.
-	Asks int
-}
-
-func (p Patience) orDefault() Patience {
-	if p.First <= 0 {
-		p.First = 200 * time.Millisecond
-	}
-	if p.Longest <= 0 {
-		p.Longest = 5 * time.Second
-	}
-	if p.Deadline <= 0 {
-		p.Deadline = 2 * time.Minute
-	}
-	if p.Sends <= 0 {
-		p.Sends = 3
-	}
-	if p.Asks <= 0 {
-		p.Asks = 3
-	}
-	p.Longest = max(p.Longest, p.First)
-	return p
-}
-
 // Bridge plays one role of a protocol by calling a REST service, as a mapping says. It is an agent like any other: what
 // its adapter observes becomes requests, and what the responses say becomes an attempt.
 type Bridge struct {
@@ -111,6 +71,7 @@ type Bridge struct {
 	target   string
 	governed map[*call]*governed
 	started  time.Time
+	watch    *watch
 
 	mu sync.Mutex
 	// given are the instances that this process has given up on, so that an offer does not start them at once again.
@@ -133,6 +94,7 @@ func New(rules *enactment.Rules, executor adapter.Executor, mapping *Mapping, op
 	b := &Bridge{
 		mapping: mapping, rules: rules, options: options,
 		base: strings.TrimRight(options.BaseURL, "/"), settings: make(map[string]any), given: make(map[string]bool),
+		watch: newWatch(),
 	}
 	for _, name := range mapping.settings {
 		value, ok := options.Settings[name]
@@ -259,7 +221,20 @@ func (b *Bridge) Adapter() *adapter.Adapter { return b.adapter }
 
 // Run plays the role until the context ends; see [adapter.Adapter.Run]. It may be called once. A call that is under way
 // when the context ends is broken off, and its fate is found out at the next start with the same journal.
-func (b *Bridge) Run(ctx context.Context) error { return b.paused.run(ctx, b.adapter.Run) }
+func (b *Bridge) Run(ctx context.Context) error {
+	return b.paused.run(ctx, func(ctx context.Context) error {
+		watching, stop := context.WithCancel(ctx)
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			b.watch.run(watching, b.lookAgain)
+		}()
+		err := b.adapter.Run(ctx)
+		stop()
+		<-over
+		return err
+	})
+}
 
 // Settle takes up again what is unknown in an enactment, as an operator may ask. It blocks until that is settled, stays
 // unknown, of which OnUnknown is told as before, or waits for somebody to agree. The error is [ErrNotHeld] if the bridge knows of nothing that it
@@ -302,9 +277,21 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 		return err
 	}
 	defer unlock()
+	unmade, err := b.settleInTurn(ctx, e, again)
+	if err != nil {
+		return err
+	}
+	// What waits for the remote party holds up nothing, and is looked at when nothing of ours is under way.
+	if err := b.lookAt(ctx, e, again); err != nil {
+		return err
+	}
+	return unmade
+}
+
+// settleInTurn answers what does not wait for the remote party. Unmade says which requests could not be made.
+func (b *Bridge) settleInTurn(ctx context.Context, e adapter.Enactment, again bool) (unmade, err error) {
 	var waitsFor *run
 	var pausing bool
-	var unmade error
 	for instance := range e.Instances() {
 		plan, mapped := b.mapping.actions[instance.Action]
 		if !mapped || instance.Role == b.mapping.role {
@@ -312,9 +299,9 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 		}
 		r, err := b.resume(ctx, plan, e, instance)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if r.finished {
+		if r.done() || r.waiting != nil && len(r.pending) == 0 {
 			continue
 		}
 		if waitsFor != nil {
@@ -336,7 +323,10 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 		case err == nil:
 			b.takeUp(r)
 		case ctx.Err() != nil:
-			return fmt.Errorf("bridge: %s: %w", instance.Action, context.Cause(ctx))
+			return nil, fmt.Errorf("bridge: %s: %w", instance.Action, context.Cause(ctx))
+		case errors.Is(err, errWaiting):
+			b.takeUp(r)
+			b.watch.again(string(r.key)+r.instance, e, b.limit(r.waiting.Until), b.options.Patience)
 		case errors.As(err, new(*pausedError)):
 			waitsFor, pausing = r, true
 		case errors.As(err, new(*NotSentError)):
@@ -345,12 +335,12 @@ func (b *Bridge) settle(ctx context.Context, e adapter.Enactment, again bool) er
 			b.giveUp(r)
 			var unclear *unclearError
 			if !errors.As(err, &unclear) {
-				return err
+				return nil, err
 			}
 			waitsFor = r
 		}
 	}
-	return unmade
+	return unmade, nil
 }
 
 func (b *Bridge) gaveUp(r *run) bool {
@@ -400,45 +390,5 @@ func (b *Bridge) diverged(ctx context.Context, d Divergence) {
 		"enactment", d.Enactment, "action", d.Action, "step", d.Step, "attempted", attempted, "detail", d.Detail)
 	if b.options.OnDiverged != nil {
 		b.options.OnDiverged(d)
-	}
-}
-
-// locks has a lock for each enactment that somebody is in.
-type locks struct {
-	mu   sync.Mutex
-	held map[enactment.Key]*heldLock
-}
-
-type heldLock struct {
-	free  chan struct{} // has one token
-	users int
-}
-
-func (l *locks) lock(ctx context.Context, key enactment.Key) (unlock func(), err error) {
-	l.mu.Lock()
-	if l.held == nil {
-		l.held = make(map[enactment.Key]*heldLock)
-	}
-	h := l.held[key]
-	if h == nil {
-		h = &heldLock{free: make(chan struct{}, 1)}
-		h.free <- struct{}{}
-		l.held[key] = h
-	}
-	h.users++
-	l.mu.Unlock()
-	leave := func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if h.users--; h.users == 0 {
-			delete(l.held, key)
-		}
-	}
-	select {
-	case <-h.free:
-		return func() { h.free <- struct{}{}; leave() }, nil
-	case <-ctx.Done():
-		leave()
-		return nil, context.Cause(ctx)
 	}
 }

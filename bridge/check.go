@@ -61,7 +61,7 @@ func (p *plan) eachAnswer(visit func(at int, a *answer)) {
 				visit(at, choose.none)
 			}
 		}
-		for _, a := range []*answer{s.unmade, s.lost} {
+		for _, a := range []*answer{s.unmade, s.lost, s.late} {
 			if a != nil {
 				visit(at, a)
 			}
@@ -205,8 +205,8 @@ func (c *checker) reference(r reference, where place, allowed map[string]bool, i
 			c.faultAt(where, "%q is none of the settings", r.name)
 		}
 	case rootExchange:
-		if !slices.Contains([]string{"key", "request", "sends"}, r.name) {
-			c.faultAt(where, "an exchange has key, request and sends, not %q", r.name)
+		if !slices.Contains([]string{"key", "request", "sends", "waited"}, r.name) {
+			c.faultAt(where, "an exchange has key, request, sends and waited, not %q", r.name)
 		}
 	}
 }
@@ -227,15 +227,18 @@ func (c *checker) attempted(a *answer, o observed) {
 	given := make(map[string]bool)
 	for _, m := range a.values {
 		given[m.name] = true
-		attribute, known := c.protocol.Attribute(m.name)
+	}
+	known := func(name string) bool { return o.visible[name] && !c.elsewhere(name, given) }
+	for _, m := range a.values {
+		attribute, exists := c.protocol.Attribute(m.name)
 		switch {
-		case !known || !action.Carries(m.name):
+		case !exists || !action.Carries(m.name):
 			c.faultAt(a.where, "%s carries no %q", a.attempt, m.name)
 		case attribute.IsAction():
 			c.faultAt(a.where, "%s is an action, which has no value", m.name)
-		case o.visible[m.name]:
+		case known(m.name):
 			c.faultAt(a.where, "%s is known from %s already: leave it out", m.name, o.action.Name())
-		case !attribute.MayBind(c.mapping.role):
+		case !attribute.IsKey() && !attribute.MayBind(c.mapping.role):
 			c.faultAt(a.where, "%s has no sayso over %s", c.mapping.role, m.name)
 		case c.rules.Secret(m.name):
 			c.faultAt(a.where, "%s is a secret, which a bridge cannot keep and so cannot attempt again after a restart", m.name)
@@ -246,13 +249,28 @@ func (c *checker) attempted(a *answer, o observed) {
 	delete(before, action.Name())
 	var missing []string
 	for name := range action.Attributes() {
-		if !given[name] && !o.visible[name] && c.open(name, before) {
+		if !given[name] && !known(name) && c.open(name, before) {
 			missing = append(missing, name)
 		}
 	}
 	if len(missing) > 0 {
 		c.faultAt(a.where, "missing binding: %s needs %s", a.attempt, strings.Join(missing, ", "))
 	}
+}
+
+// elsewhere tells whether what is given has another key than what is observed, so that the attribute, or the key itself,
+// may have another value there. The keys of the enactment are the same everywhere.
+func (c *checker) elsewhere(name string, given map[string]bool) bool {
+	attribute, ok := c.protocol.Attribute(name)
+	if !ok {
+		return false
+	}
+	root := slices.Collect(c.protocol.RootKey())
+	another := func(key string) bool {
+		a, ok := c.protocol.Attribute(key)
+		return ok && a.IsKey() && given[key] && !slices.Contains(root, key)
+	}
+	return another(name) || !attribute.IsKey() && slices.ContainsFunc(slices.Collect(attribute.Scope()), another)
 }
 
 // open tells whether the role must give a value for an attribute: a key always, another when the role may bind it and

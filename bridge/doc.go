@@ -17,6 +17,12 @@
 // remote party reports and the protocol refuses has diverged: it is written down and told to [Options.OnDiverged]. One
 // request at a time is under way in an enactment.
 //
+// # Waiting
+//
+// A remote party may be at work for long, or wait for a person. What a mapping says to wait for is looked at again and
+// again, with bounded pauses and until a time, while whatever else is observed in the enactment is answered; nothing is
+// sent meanwhile. Waiting survives a restart.
+//
 // # Policy
 //
 // Under every call lies a policy (package policy): the contract of the operation, which the mapping names, tightened by the

@@ -122,7 +122,7 @@ func (x *exchange) render(request *call) (address string, shown shownRequest, bo
 
 // headers renders the headers of a request; one whose value is not there is left out.
 func (x *exchange) headers(request *call, key string, hasBody bool) (http.Header, error) {
-	about := map[string]any{"request": uuid.NewString()}
+	about := map[string]any{"request": uuid.NewString(), "waited": x.waiting != nil}
 	if key != "" {
 		about["key"] = key
 	}
@@ -175,7 +175,7 @@ func (x *exchange) judge(response Response, root string, answers []*answer) (*an
 		if !a.matches(response.Status, x.world) {
 			continue
 		}
-		if a.kind != ask && a.kind != resend {
+		if a.kind != ask && a.kind != resend && a.kind != wait {
 			if err := x.lacks(a); err != nil {
 				x.reason = fmt.Sprintf("the response with status %d lacks something: %v", response.Status, err)
 				return nil, shown

@@ -67,10 +67,7 @@ func (c *checker) follow(p *plan, i int, at []flow, out flow, where place, why s
 }
 
 func (c *checker) leave(p *plan, i int, at []flow, a *answer, out flow) {
-	switch a.kind {
-	case goOn:
-		c.follow(p, i, at, out, a.where, "has an answer that goes on")
-	case goTo:
+	if a.next != "" {
 		target, ok := p.step(a.next)
 		switch {
 		case !ok:
@@ -80,6 +77,14 @@ func (c *checker) leave(p *plan, i int, at []flow, a *answer, out flow) {
 		default:
 			at[target].join(out)
 		}
+	}
+	switch a.kind {
+	case goOn:
+		c.follow(p, i, at, out, a.where, "has an answer that goes on")
+	case wait:
+		if s := p.steps[i]; s.status == nil && (s.request == nil || !s.request.reads()) {
+			c.faultAt(a.where, "wait: step %s has neither a status query nor a request that reads, so nothing can be looked at", s.name)
+		}
 	case ask:
 		if s := p.steps[i]; s.status == nil && !s.retry && (s.request == nil || !s.request.reads()) {
 			c.faultAt(a.where, "ask: step %s has neither a status query nor retry: same-key", s.name)
@@ -88,7 +93,7 @@ func (c *checker) leave(p *plan, i int, at []flow, a *answer, out flow) {
 		if s := p.steps[i]; !s.retry && (s.request == nil || !s.request.reads()) {
 			c.faultAt(a.where, "resend: step %s does not say retry: same-key", s.name)
 		}
-	case attempt, diverged, nothing:
+	case goTo, attempt, diverged, nothing:
 	}
 }
 
@@ -110,8 +115,10 @@ func (c *checker) step(p *plan, s *step, in flow, leave func(*answer, flow)) {
 	if s.unmade != nil {
 		c.answer(p, s, s.unmade, roots(append(before, rootNone)...), in, leave)
 	}
-	if s.lost != nil {
-		c.answer(p, s, s.lost, roots(before...), in, leave)
+	for _, a := range []*answer{s.lost, s.late} {
+		if a != nil {
+			c.answer(p, s, a, roots(before...), in, leave)
+		}
 	}
 	after := append(before, rootExchange)
 	if s.request != nil {
@@ -158,6 +165,9 @@ func (c *checker) answer(p *plan, s *step, a *answer, allowed map[string]bool, i
 	}
 	for _, fact := range a.facts {
 		c.plainly(fact, a, allowed, out, s.name)
+	}
+	if a.until != nil {
+		c.paths(a.until, allowed, in, s.name)
 	}
 	if a.kind == attempt {
 		for _, value := range a.values {

@@ -173,6 +173,7 @@ type stage struct {
 	unknown  chan bridge.Unsettled
 	diverged chan bridge.Divergence
 	bridge   *bridge.Bridge
+	key      enactment.Key // what is looked at
 
 	mu    sync.Mutex
 	calls []audit.Record
@@ -181,7 +182,7 @@ type stage struct {
 
 func newStage(t *testing.T, options ...syncserver.Option) *stage {
 	s := &stage{
-		t: t, rules: bookingRules(t), hotel: newHotel(t),
+		t: t, rules: bookingRules(t), hotel: newHotel(t), key: key,
 		observed: make(chan adapter.Observation, 100),
 		unknown:  make(chan bridge.Unsettled, 100),
 		diverged: make(chan bridge.Divergence, 100),
@@ -193,6 +194,28 @@ func newStage(t *testing.T, options ...syncserver.Option) *stage {
 	s.guest, err = adapter.New(s.rules, "Guest", s.exec, adapter.WithLogger(s.logger()))
 	require.NoError(t, err)
 	for _, action := range []string{"Booked", "Full", "Paid", "Failed", "Withdrawn"} {
+		s.guest.OnObservation(action, func(_ context.Context, o adapter.Observation) error {
+			s.observed <- o
+			return nil
+		})
+	}
+	s.background(s.guest.Run)
+	return s
+}
+
+// play has another protocol played instead, and listens to what a role of it observes.
+func (s *stage) play(rules *enactment.Rules, mapping, role string, actions ...string) *stage {
+	s.t.Helper()
+	text, err := os.ReadFile(mapping)
+	require.NoError(s.t, err)
+	s.rules, s.key = rules, `{"eid":"e1"}`
+	s.mapping, err = bridge.Load(mapping, text, rules, nil)
+	require.NoError(s.t, err)
+	s.exec = syncserver.NewLocal(rules)
+	s.t.Cleanup(s.exec.Close)
+	s.guest, err = adapter.New(rules, role, s.exec, adapter.WithLogger(s.logger()))
+	require.NoError(s.t, err)
+	for _, action := range actions {
 		s.guest.OnObservation(action, func(_ context.Context, o adapter.Observation) error {
 			s.observed <- o
 			return nil
@@ -343,7 +366,7 @@ func (s *stage) called() []audit.Record {
 // happened lists what has happened in the enactment.
 func (s *stage) happened() []string {
 	var actions []string
-	for _, f := range s.exec.History(key) {
+	for _, f := range s.exec.History(s.key) {
 		for _, i := range f.Instances {
 			actions = append(actions, i.Action)
 		}

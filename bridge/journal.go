@@ -41,8 +41,13 @@ const (
 	EntryUnsent EntryKind = "unsent"
 	// EntryDiverged says that what the remote party reported does not fit the protocol; Detail says how.
 	EntryDiverged EntryKind = "diverged"
-	// EntryAnswered says that the attempt of the last known entry was accepted.
+	// EntryAnswered says that the attempt of the first known entry that is not answered yet was accepted.
 	EntryAnswered EntryKind = "answered"
+	// EntryYielded says that it was refused, as it may be, since something else had come first.
+	EntryYielded EntryKind = "yielded"
+	// EntryWaiting says that the remote party, or somebody there, is at work, so that the step is looked at again, until
+	// Until.
+	EntryWaiting EntryKind = "waiting"
 )
 
 // Entry is one line of a [Journal].
@@ -61,8 +66,10 @@ type Entry struct {
 	// Bound are variables of the instance, Kept those of the enactment, such as the remote party's id for it.
 	Bound enactment.Values `json:"bound,omitempty"`
 	Kept  enactment.Values `json:"kept,omitempty"`
-	// Next is the step that follows.
+	// Next is the step that follows, after the attempt if there is one.
 	Next string `json:"next,omitempty"`
+	// Until is how long is waited.
+	Until time.Time `json:"until,omitzero"`
 	// Attempt is the answer.
 	Attempt *Answer `json:"attempt,omitempty"`
 	// Facts are what the remote party says it has done, where that has diverged.
@@ -79,6 +86,8 @@ type Answer struct {
 	ID     string           `json:"id"`
 	Action string           `json:"action"`
 	Values enactment.Values `json:"values,omitempty"`
+	// Yields tells that it is no divergence if the protocol refuses it: then something else came first.
+	Yields bool `json:"yields,omitempty"`
 }
 
 // MemoryJournal is a [Journal] that lasts as long as the process. The zero value is empty and ready for use.

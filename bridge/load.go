@@ -121,6 +121,7 @@ func (r *reader) step(n *yaml.Node) *step {
 		},
 		"unmade": func(n *yaml.Node) { s.unmade = r.answer(n) },
 		"lost":   func(n *yaml.Node) { s.lost = r.answer(n) },
+		"late":   func(n *yaml.Node) { s.late = r.answer(n) },
 	})
 	switch {
 	case s.name == "":
@@ -134,12 +135,24 @@ func (r *reader) step(n *yaml.Node) *step {
 	if s.request == nil && (s.status != nil || s.retry || s.lost != nil) {
 		r.fault(n, "step %s has no request, so there is nothing to retry, to ask about or to lose", s.name)
 	}
-	for _, a := range []*answer{s.unmade, s.lost} {
-		if a != nil && (a.kind == ask || a.kind == resend || a.when != nil || len(a.on) > 0) {
-			r.fault(n, "unmade and lost of step %s end it: they have no response to go by", s.name)
+	for _, a := range []*answer{s.unmade, s.lost, s.late} {
+		if a != nil && (a.kind == ask || a.kind == resend || a.kind == wait || a.when != nil || len(a.on) > 0) {
+			r.fault(n, "unmade, lost and late of step %s end it: they have no response to go by", s.name)
 		}
 	}
+	if s.late != nil && !s.waits() {
+		r.fault(n, "step %s waits for nothing that could be late", s.name)
+	}
 	return s
+}
+
+// waits tells whether an answer of the step says to wait.
+func (s *step) waits() bool {
+	answers := s.answers
+	if s.status != nil {
+		answers = slices.Concat(answers, s.status.answers)
+	}
+	return slices.ContainsFunc(answers, func(a *answer) bool { return a.kind == wait })
 }
 
 func (r *reader) query(n *yaml.Node) *query {
@@ -253,9 +266,7 @@ func (r *reader) answer(n *yaml.Node) *answer {
 	}
 	flag := func(n *yaml.Node, k answerKind, name string) {
 		kind(k, name)
-		if n.Value != "true" {
-			r.fault(n, "%s is either true or not there", name)
-		}
+		r.yes(n, name)
 	}
 	r.take(n, "an answer", map[string]func(*yaml.Node){
 		"on":       func(n *yaml.Node) { a.on = r.statuses(n) },
@@ -269,7 +280,16 @@ func (r *reader) answer(n *yaml.Node) *answer {
 		"diverged": func(n *yaml.Node) { kind(diverged, "diverged"); a.detail = r.text(n, "diverged") },
 		"nothing":  func(n *yaml.Node) { kind(nothing, "nothing"); a.detail = r.text(n, "nothing") },
 		"facts":    func(n *yaml.Node) { a.facts = r.members(n, "facts") },
+		"wait":     func(n *yaml.Node) { kind(wait, "wait"); a.until = r.template(n) },
+		"yields":   func(n *yaml.Node) { a.yields = r.yes(n, "yields") },
 	})
+	// What is attempted may be followed by more.
+	if len(kinds) == 2 && slices.Contains(kinds, "attempt") && slices.Contains(kinds, "next") {
+		a.kind, kinds = attempt, nil
+	}
+	if a.yields && a.kind != attempt {
+		r.fault(n, "yields is for what is attempted")
+	}
 	if len(a.facts) > 0 && a.kind != diverged {
 		r.fault(n, "facts are what is told of what has diverged")
 	}
@@ -277,10 +297,18 @@ func (r *reader) answer(n *yaml.Node) *answer {
 		slices.Sort(kinds)
 		r.fault(n, "an answer has one way to go on, not %s", strings.Join(kinds, " and "))
 	}
-	if (a.kind == ask || a.kind == resend) && len(a.bind)+len(a.keep) > 0 {
+	if (a.kind == ask || a.kind == resend || a.kind == wait) && len(a.bind)+len(a.keep) > 0 {
 		r.fault(n, "what is not settled yet binds and keeps nothing")
 	}
 	return a
+}
+
+// yes reads what is either true or not there.
+func (r *reader) yes(n *yaml.Node, name string) bool {
+	if n.Value != "true" {
+		r.fault(n, "%s is either true or not there", name)
+	}
+	return n.Value == "true"
 }
 
 func (r *reader) attempt(n *yaml.Node, a *answer) {

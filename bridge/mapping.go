@@ -61,7 +61,9 @@ type step struct {
 	// unmade is the answer if the request cannot be made; nil for none.
 	unmade *answer
 	// lost is the answer if it stays unknown what became of the request; nil where that matters.
-	lost  *answer
+	lost *answer
+	// late is the answer if what is waited for has not come in time; nil where that leaves it unknown.
+	late  *answer
 	where place
 }
 
@@ -110,8 +112,12 @@ type answer struct {
 	bind []member
 	keep []member
 	kind answerKind
-	// next is the step to go on with.
+	// next is the step to go on with; after an attempt too, empty if nothing follows that.
 	next string
+	// yields tells that the attempt may be refused since something else came first.
+	yields bool
+	// until says, as a time of RFC 3339, how long is waited; "" for the bridge's own patience.
+	until template
 	// attempt is the action to attempt, values what to attempt it with.
 	attempt string
 	values  []member
@@ -131,6 +137,7 @@ const (
 	attempt                    // an action
 	ask                        // not settled yet: ask the status query
 	resend                     // it has had no effect: send it again
+	wait                       // the remote party is at work, or somebody there: look again, until a time
 	diverged                   // what the remote says does not fit the protocol
 	nothing                    // there is nothing to answer
 )

@@ -97,7 +97,7 @@ func (x *exchange) attempted(ctx context.Context, t attempted) {
 	switch {
 	case t.answer == nil:
 		record.Outcome, record.Detail = string(Unknown), x.scrub.text(x.reason, true)
-	case t.answer.kind == ask || t.answer.kind == resend:
+	case t.answer.kind == ask || t.answer.kind == resend || t.answer.kind == wait:
 		record.Outcome, record.Detail = string(Open), x.scrub.text(x.reason, true)
 	default:
 		record.Outcome = string(Known)
@@ -119,7 +119,7 @@ func (x *exchange) attempted(ctx context.Context, t attempted) {
 // compare looks at the answers to one request that was sent more than once under one key: an operation that is idempotent
 // gives the same result again. An answer that was not to be final says nothing.
 func (x *exchange) compare(ctx context.Context, rule *governed, response Response, a *answer) {
-	if response.Status < http.StatusOK || response.Status >= http.StatusMultipleChoices || a != nil && a.kind == ask {
+	if response.Status < http.StatusOK || response.Status >= http.StatusMultipleChoices || a != nil && (a.kind == ask || a.kind == wait) {
 		return
 	}
 	replayed := response.Header.Get("Idempotency-Replayed") == "true" || response.Header.Get("Idempotent-Replayed") == "true"

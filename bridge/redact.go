@@ -75,6 +75,11 @@ func (s *scrubber) collect(name string, value any) {
 	case map[string]any:
 		for name, element := range value {
 			s.names[name] = true
+			if kind, ok := element.(string); ok && name == "type" {
+				// A word such as card says what kind of thing the secret is, and stands in sentences too.
+				s.named[[2]string{name, kind}] = true
+				continue
+			}
 			s.collect(name, element)
 		}
 	}

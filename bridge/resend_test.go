@@ -179,9 +179,9 @@ func TestPatienceUntil(t *testing.T) {
 
 func TestShortSecretsAreCutOutOfWhatQuotesThem(t *testing.T) {
 	card := map[string]any{
-		"brand": "Visa", "credential": map[string]any{"type": "token", "token": "12345"}, "holder": "x y", "pin": "7",
+		"brand": "Visa", "credential": map[string]any{"type": "wireless", "token": "12345"}, "holder": "x y", "pin": "7",
 	}
-	quotes := `{"pay":{"brand":"Visa","credential":{"token":"12345","type":"token"},"holder":"x y","pin":"7"}}`
+	quotes := `{"pay":{"brand":"Visa","credential":{"token":"12345","type":"wireless"},"holder":"x y","pin":"7"}}`
 	for name, test := range map[string]struct{ said, want string }{
 		"JSON in text":   {`{"error":` + quoted(quotes) + `}`, `"{\"pay\":{\"brand\":\"[secret]\",\"credential\":{\"token\":\"[secret]\",\"type\":\"[secret]\"},\"holder\":\"[secret]\",\"pin\":\"[secret]\"}}"`},
 		"after words":    {`{"error":` + quoted("bad: "+quotes+" 12345.") + `}`, `\"token\":\"[secret]\"`},
@@ -191,6 +191,7 @@ func TestShortSecretsAreCutOutOfWhatQuotesThem(t *testing.T) {
 		"alone":          {`{"error":"12345"}`, `"[secret]"`},
 		"no JSON":        {`token:12345;`, `"token:[secret];"`},
 		"in an id":       {`{"error":"ord-12345"}`, `"ord-12345"`},
+		"of its kind":    {`{"error":"That wireless kind of thing is not taken."}`, `"That wireless kind of thing is not taken."`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)

@@ -88,16 +88,18 @@ func (r *run) replay(e *Entry, happened map[string]any) error {
 		if !ok {
 			return fmt.Errorf("bridge: the journal speaks of a step %s of %s, which the mapping has not", e.Step, r.plan.action)
 		}
-		r.at, r.open, r.idempotency = at, e, e.Key
+		r.at, r.open, r.waiting, r.idempotency = at, e, nil, e.Key
 		return decodeInto(r.bound, e.Bound)
 	case EntryKnown:
-		r.open = nil
+		r.open, r.waiting = nil, nil
 		if err := decodeInto(r.bound, e.Bound); err != nil {
 			return err
 		}
+		if e.Attempt != nil {
+			r.pending = append(r.pending, pending{answer: e.Attempt, step: e.Step, last: e.Next == "", resumed: true})
+		}
 		switch {
-		case e.Attempt != nil:
-			r.pending, r.resumed = e.Attempt, true
+		case e.Attempt != nil && e.Next == "":
 		case e.Next != "":
 			at, ok := r.plan.step(e.Next)
 			if !ok {
@@ -107,8 +109,15 @@ func (r *run) replay(e *Entry, happened map[string]any) error {
 		default:
 			r.finished = true
 		}
-	case EntryAnswered, EntryDiverged:
+	case EntryAnswered:
+		if len(r.pending) > 0 {
+			r.finished = r.finished || r.pending[0].last
+			r.pending = r.pending[1:]
+		}
+	case EntryDiverged, EntryYielded:
 		r.pending, r.finished = nil, true
+	case EntryWaiting:
+		r.waiting = e
 	case EntryUnsent:
 		r.open, r.idempotency = nil, ""
 	case EntryUnknown:

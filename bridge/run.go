@@ -24,9 +24,9 @@ type run struct {
 
 	at       int    // the step
 	open     *Entry // of that step, if its request may have left
-	pending  *Answer
-	resumed  bool // pending may have been attempted before
-	finished bool
+	waiting  *Entry // of that step, if it waits for the remote party
+	pending  []pending
+	finished bool // but for what is pending
 
 	world       map[string]any
 	bound       map[string]any
@@ -41,6 +41,17 @@ type run struct {
 	// sensitive tells that what was said in the step must not be written down.
 	sensitive bool
 }
+
+// pending is an answer that is still to be attempted.
+type pending struct {
+	answer  *Answer
+	step    string
+	last    bool // nothing follows it
+	resumed bool // it may have been attempted before
+}
+
+// done tells that the observation is answered.
+func (r *run) done() bool { return r.finished && len(r.pending) == 0 }
 
 // unclearError says that an observation stays unanswered since nobody knows what became of a call.
 type unclearError struct {
@@ -74,9 +85,12 @@ func (r *run) scene() *scene {
 // answer takes the steps that are left and attempts what they say. The error is an [*unclearError] if nobody knows what
 // became of a call; that has been told already.
 func (r *run) answer(ctx context.Context) error {
-	for !r.finished {
-		if r.pending != nil {
-			return r.attempt(ctx)
+	for !r.done() {
+		if len(r.pending) > 0 {
+			if err := r.attempt(ctx); err != nil {
+				return err
+			}
+			continue
 		}
 		s := r.plan.steps[r.at]
 		if r.open == nil && !s.when.holds(r.world) {
@@ -219,9 +233,16 @@ func (r *run) step(ctx context.Context, s *step) error {
 			return err
 		}
 	}
-	a, status, err := x.settle(ctx)
-	if err != nil {
+	settle := x.settle
+	if r.waiting != nil {
+		settle = x.look
+	}
+	a, status, err := settle(ctx)
+	switch {
+	case err != nil:
 		return err
+	case a.kind == wait:
+		return x.park(ctx, a)
 	}
 	return r.conclude(ctx, s, a, status, nil)
 }
@@ -296,23 +317,30 @@ func (r *run) conclude(ctx context.Context, s *step, a *answer, status int, chos
 			}
 			entry.Detail += ": " + string(facts)
 		}
-	case attempt, nothing, ask, resend:
+	case attempt:
+		if entry.Next = a.next; a.next != "" {
+			next, _ = r.plan.step(a.next)
+		}
+	case nothing, ask, resend, wait:
 	}
 	if err := r.append(ctx, entry); err != nil {
 		return err
 	}
-	r.open, r.idempotency, r.lastStep = nil, "", s.name
+	r.open, r.waiting, r.idempotency, r.lastStep = nil, nil, "", s.name
 	switch a.kind {
 	case goOn, goTo:
 		r.at = next
 	case attempt:
-		r.pending = entry.Attempt
+		r.pending = append(r.pending, pending{answer: entry.Attempt, step: s.name, last: a.next == ""})
+		if a.next != "" {
+			r.at = next
+		}
 	case diverged:
 		r.finished = true
 		r.bridge.diverged(ctx, Divergence{
 			Enactment: r.key, Action: r.plan.action, Step: s.name, Facts: entry.Facts, Detail: entry.Detail,
 		})
-	case nothing, ask, resend:
+	case nothing, ask, resend, wait:
 		r.finished = true
 		r.bridge.log.InfoContext(ctx, "nothing to answer",
 			"enactment", r.key, "action", r.plan.action, "step", s.name, "detail", a.detail)
@@ -320,10 +348,11 @@ func (r *run) conclude(ctx context.Context, s *step, a *answer, status int, chos
 	return nil
 }
 
-// attempt attempts the answer.
+// attempt attempts the first answer that is pending.
 func (r *run) attempt(ctx context.Context) error {
-	answer, step := r.pending, r.lastStep
-	if r.resumed {
+	first := r.pending[0]
+	answer, step := first.answer, first.step
+	if first.resumed {
 		r.tell(ctx, audit.Record{
 			At: time.Now().UTC(), Kind: audit.Replay, Enactment: r.key, Action: r.plan.action, Step: step, Subject: r.principal.Subject,
 			Detail: "the result that was written down before is used: " + answer.Action,
@@ -337,17 +366,20 @@ func (r *run) attempt(ctx context.Context) error {
 	var rejection *enactment.Rejection
 	switch {
 	case err == nil:
-		r.finished = true
-		return r.append(ctx, Entry{Kind: EntryAnswered, Step: step, Attempt: &Answer{ID: answer.ID, Action: answer.Action}})
+		return r.answered(ctx, first)
 	case !errors.As(err, &rejection):
 		return fmt.Errorf("bridge: attempt %s: %w", answer.Action, err)
-	case r.resumed && rejection.Code == enactment.AlreadyHappened:
+	case first.resumed && rejection.Code == enactment.AlreadyHappened:
 		// The executor has forgotten the attempt that was made before the restart, but it is what happened.
-		r.finished = true
-		return r.append(ctx, Entry{Kind: EntryAnswered, Step: step, Attempt: &Answer{ID: answer.ID, Action: answer.Action}})
+		return r.answered(ctx, first)
 	}
-	r.finished = true
+	r.pending, r.finished = nil, true
 	detail := fmt.Sprintf("%s was refused: %v", answer.Action, rejection)
+	if answer.Yields {
+		r.bridge.log.InfoContext(ctx, "nothing to answer any more",
+			"enactment", r.key, "action", r.plan.action, "step", step, "detail", detail)
+		return r.append(ctx, Entry{Kind: EntryYielded, Step: step, Attempt: answer, Detail: detail})
+	}
 	if err := r.append(ctx, Entry{Kind: EntryDiverged, Step: step, Attempt: answer, Detail: detail}); err != nil {
 		return err
 	}
@@ -355,4 +387,12 @@ func (r *run) attempt(ctx context.Context) error {
 		Enactment: r.key, Action: r.plan.action, Step: step, Attempt: answer, Rejection: rejection, Detail: detail,
 	})
 	return nil
+}
+
+// answered notes that the first answer was accepted.
+func (r *run) answered(ctx context.Context, first pending) error {
+	r.pending, r.finished = r.pending[1:], r.finished || first.last
+	r.world[rootHappened].(map[string]any)[first.answer.Action] = true
+	accepted := &Answer{ID: first.answer.ID, Action: first.answer.Action}
+	return r.append(ctx, Entry{Kind: EntryAnswered, Step: first.step, Attempt: accepted})
 }

@@ -326,7 +326,7 @@ func (x *exchange) call(
 	if a != nil && !request.Query && !x.believes(a) {
 		x.reason = fmt.Sprintf("status %d does not say what became of the same request, sent before", response.Status)
 		a = &answer{kind: ask}
-	} else if a != nil && (a.kind == ask || a.kind == resend) {
+	} else if a != nil && (a.kind == ask || a.kind == resend || a.kind == wait) {
 		x.reason = fmt.Sprintf("not settled after status %d", response.Status)
 	}
 	x.attempted(ctx, attempted{

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -201,6 +203,28 @@ func (l each) walk(visit func(*path, bool)) {
 	visit(l.of, false)
 	l.give.walk(visit)
 }
+
+// successor is the whole number that follows the one that a path gives.
+type successor struct{ of template }
+
+func (l successor) render(s *scene) (rendered, error) {
+	r, err := l.of.render(s)
+	if err != nil {
+		return rendered{}, err
+	}
+	number, ok := r.value.(json.Number)
+	whole, err := strconv.ParseInt(number.String(), 10, 64)
+	if !ok || err != nil || whole == math.MaxInt64 {
+		return rendered{}, errors.New("what follows is known of whole numbers only")
+	}
+	next := rendered{value: json.Number(strconv.FormatInt(whole+1, 10))}
+	if next.shown = next.value; r.shown == secretMark {
+		next.shown = secretMark
+	}
+	return next, nil
+}
+
+func (l successor) walk(visit func(*path, bool)) { l.of.walk(visit) }
 
 // text is a string with paths in braces, for headers and for the path of a request. Each must give a string, a number
 // or a boolean.

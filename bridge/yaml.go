@@ -176,7 +176,7 @@ func (r *reader) condition(n *yaml.Node) *condition {
 }
 
 // template reads a template: text that begins with $ is a path, with $$ text that begins with $, other scalars are
-// themselves, and the tags !optional, !first, !each and !use have the meanings of MAPPING.md. It never gives nil.
+// themselves, and the tags !optional, !first, !each, !next and !use have the meanings of MAPPING.md. It never gives nil.
 func (r *reader) template(n *yaml.Node) template {
 	r.depth++
 	defer func() { r.depth-- }()
@@ -189,6 +189,14 @@ func (r *reader) template(n *yaml.Node) template {
 		return r.choice(n, tag == "!optional")
 	case tag == "!each":
 		return r.each(n)
+	case tag == "!next":
+		of := *n
+		of.Tag = "!!str"
+		p, ok := r.path(n, r.text(&of, "!next"))
+		if !ok {
+			return literal{}
+		}
+		return successor{selection{p}}
 	case tag == "!use":
 		found, ok := r.define[n.Value]
 		if n.Kind != yaml.ScalarNode || !ok {
@@ -197,7 +205,7 @@ func (r *reader) template(n *yaml.Node) template {
 		}
 		return found
 	case strings.HasPrefix(tag, "!") && !strings.HasPrefix(tag, "!!"):
-		r.fault(n, "there is no tag %s: !optional, !first, !each and !use are known", tag)
+		r.fault(n, "there is no tag %s: !optional, !first, !each, !next and !use are known", tag)
 		return literal{}
 	}
 	switch n.Kind {

@@ -204,11 +204,13 @@ func (f *remoteFeed) recalls() []enactment.Key {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var keys []enactment.Key
+	size := 0
 	for key := range f.recalled {
-		if len(keys) == mostPositions {
+		if len(keys) == mostPositions || size > mostPositionBytes {
 			break
 		}
 		keys = append(keys, key)
+		size += len(key)
 	}
 	return keys
 }

@@ -28,8 +28,11 @@ type storing struct {
 	err  error
 }
 
-// mostPositions is how many positions go in one request.
-const mostPositions = 256
+// mostPositions is how many positions go in one request, and mostPositionBytes how many bytes of keys before the last.
+const (
+	mostPositions     = 256
+	mostPositionBytes = 64 << 10
+)
 
 // Store keeps a position, together with others that are to be stored at the time. It tries again until a server has it,
 // the context ends or the feed is closed.
@@ -96,7 +99,11 @@ func (f *remoteFeed) take() []*storing {
 	f.positions.mu.Lock()
 	defer f.positions.mu.Unlock()
 	f.positions.waiting = slices.DeleteFunc(f.positions.waiting, func(s *storing) bool { return s.answerIfLost(name) })
-	n := min(mostPositions, len(f.positions.waiting))
+	n, size := 0, 0
+	for n < min(mostPositions, len(f.positions.waiting)) && size <= mostPositionBytes {
+		size += len(f.positions.waiting[n].Key)
+		n++
+	}
 	together := f.positions.waiting[:n:n]
 	f.positions.waiting = f.positions.waiting[n:]
 	return together

@@ -69,7 +69,8 @@ type ServerConfig struct {
 	// values counts as one for each KiB. Of an eighth as many enactments of each identity that has a feed here it is kept
 	// in memory which agent has them. [DefaultCache].
 	Cache int
-	// MaxAttempt is how many bytes an attempt may have. [DefaultMaxAttempt].
+	// MaxAttempt is how many bytes an attempt may have. [DefaultMaxAttempt]. Whatever it says, an attempt is refused by
+	// which something would happen that has more than 5/8 of the largest payload of a message of NATS, with what is known.
 	MaxAttempt int
 	// MaxInFlight is how many attempts may be on their way at once; more are told to come back. [DefaultMaxInFlight].
 	MaxInFlight int
@@ -159,6 +160,7 @@ type Server struct {
 	places chan struct{} // a token for each attempt on its way
 	asking chan struct{} // a token for each request of a feed
 	crew   *crew
+	limits wire.Limits
 	ctx    context.Context
 	cancel context.CancelFunc
 
@@ -222,6 +224,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	c := s.config
+	s.limits = wire.LimitsOf(s.conn.MaxPayload())
 	if err := journal.Open(ctx, js, journal.Layout{
 		Subjects: s.subjects, Rules: s.rules, Replicas: c.Replicas, Memory: c.Memory,
 		Batch: s.batch(), Retention: c.Retention,
@@ -230,14 +233,14 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	s.host, err = observation.New(observation.Config{
 		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Lease: c.Lease, Timeout: c.Timeout,
-		MaxBytes: int(s.conn.MaxPayload()), Records: c.Cache / recordShare, Logger: s.log,
+		MaxBytes: s.limits.Together, Records: c.Cache / recordShare, Logger: s.log,
 	})
 	if err != nil {
 		return err
 	}
 	s.journal, err = journal.New(journal.Config{
 		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
-		Clock: c.clock, Health: s.logHealth, Logger: s.log,
+		Clock: c.clock, Health: s.logHealth, Logger: s.log, MaxEntry: s.limits.Entry,
 		SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
 		Folded: s.folded, Tracer: s.tracer,
 	})
@@ -259,7 +262,8 @@ func (s *Server) sequence() error {
 	c := s.config
 	config := sequencer.Config{
 		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Name: s.name, Health: s.intakeHealth, Timeout: c.Timeout, Tracer: s.tracer,
-		Logger: s.log,
+		Together: s.limits.Together,
+		Logger:   s.log,
 	}
 	var err error
 	if s.intake, err = sequencer.NewIntake(config); err != nil {

@@ -54,6 +54,7 @@ func (s *Server) takeAttempt(r micro.Request) {
 func (s *Server) measured(attempt func() (enactment.Outcome, error)) (enactment.Outcome, error) {
 	began := time.Now()
 	outcome, err := attempt()
+	outcome.Rejection = wire.Shorten(outcome.Rejection)
 	if err != nil {
 		s.metrics.failed(began)
 	} else {
@@ -88,7 +89,12 @@ func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactmen
 		// What was begun is brought to an end, as it would be if the agent were elsewhere.
 		ctx = context.WithoutCancel(ctx)
 	}
-	return s.measured(func() (enactment.Outcome, error) { return s.admit(ctx, a) })
+	return s.measured(func() (enactment.Outcome, error) {
+		if wire.AttemptBound(&a) > s.config.MaxAttempt && len(wire.AppendRequest(nil, s.rules.Hash(), &a)) > s.config.MaxAttempt {
+			return s.tooLarge(s.config.MaxAttempt), nil
+		}
+		return s.admit(ctx, a)
+	})
 }
 
 // answerable tells whether a reply subject is one of a waiting request. Any other could aim the answer at somebody
@@ -98,7 +104,12 @@ func answerable(reply string) bool {
 }
 
 func (s *Server) answer(reply string, data []byte) {
-	if err := s.conn.Publish(reply, data); err != nil && !s.conn.IsClosed() {
+	err := s.conn.Publish(reply, data)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		s.log.Error("an answer is too large", "bytes", len(data))
+		err = s.conn.Publish(reply, (&wire.Error{Reason: wire.TooLarge, Detail: "the answer fits no message"}).Encode())
+	}
+	if err != nil && !s.conn.IsClosed() {
 		s.log.Warn("cannot answer", "error", err)
 	}
 }
@@ -121,9 +132,7 @@ func failure(err error) *wire.Error {
 // attempt decides one attempt.
 func (s *Server) attempt(ctx context.Context, subject string, data []byte) (enactment.Outcome, error) {
 	if len(data) > s.config.MaxAttempt {
-		return refused(&enactment.Rejection{
-			Code: enactment.Malformed, Detail: fmt.Sprintf("the attempt has more than %d bytes", s.config.MaxAttempt),
-		}), nil
+		return s.tooLarge(s.config.MaxAttempt), nil
 	}
 	id, err := s.subjects.IdentityOf(subject)
 	if err != nil {
@@ -165,6 +174,12 @@ func (s *Server) admit(ctx context.Context, a enactment.Attempt) (outcome enactm
 	return outcome, err
 }
 
+func (s *Server) tooLarge(limit int) enactment.Outcome {
+	return refused(&enactment.Rejection{
+		Code: enactment.Malformed, Detail: fmt.Sprintf("the attempt has more than %d bytes", limit),
+	})
+}
+
 func refused(r *enactment.Rejection) enactment.Outcome { return enactment.Outcome{Rejection: r} }
 
 func (s *Server) mismatch(hash string) *wire.Error {
@@ -180,6 +195,10 @@ func (s *Server) decide(ctx context.Context, a *enactment.Attempt, now time.Time
 			s.config.Recorder(s.rules.RefusedRecord("", 0, *a, unplaced, now))
 		}
 		return refused(unplaced), nil
+	}
+	if wire.AttemptBound(a) > s.limits.Entry && s.codec.AttemptSize(key, a) > s.limits.Entry {
+		// It could not even be written that it is refused.
+		return s.tooLarge(s.limits.Entry), nil
 	}
 	if s.intake != nil {
 		ctx, cancel := context.WithTimeout(ctx, s.config.Window+s.config.Timeout)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
@@ -42,6 +43,33 @@ func (in *Inbound) find(ctx context.Context, id string, how adapter.Freshness) (
 	}
 	if err == nil && standing.Statement == nil {
 		err = notFound("Checkout session", id)
+	}
+	if err != nil {
+		s.leave()
+		return nil, model.Standing{}, err
+	}
+	if !standing.Ended() && standing.Expires().Before(time.Now()) && how != adapter.Begun {
+		return in.expired(ctx, s)
+	}
+	return s, standing, nil
+}
+
+// expiryTime is how long a request waits for the Business to say that a checkout has expired.
+const expiryTime = 2 * time.Second
+
+// expired has the Business look at a checkout whose time is over. Whether it has expired is the Business's to say.
+func (in *Inbound) expired(ctx context.Context, old *session) (*session, model.Standing, error) {
+	old.again = true
+	old.leave()
+	s, err := in.enter(ctx, old.cid, adapter.Latest)
+	if err != nil {
+		return nil, model.Standing{}, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, expiryTime)
+	defer cancel()
+	standing, err := s.await(waiting, "The expiry", func(now model.Standing) bool { return now.Ended() || now.Owed() != model.Nothing })
+	if _, silent := problemOf(err); silent {
+		standing, err = s.standing(), nil
 	}
 	if err != nil {
 		s.leave()

@@ -69,9 +69,8 @@ func (w *webhooks) target(ctx context.Context, profile string) (known, error) {
 	if err != nil {
 		return known{}, fmt.Errorf("ucp: profile of the platform: %w", err)
 	}
-	found, err = webhookIn(body)
-	if err != nil {
-		return known{}, err
+	if found, err = webhookIn(body); err != nil {
+		return known{}, fmt.Errorf("ucp: profile of the platform: %w", err)
 	}
 	found.until = time.Now().Add(profileLife)
 	w.mu.Lock()
@@ -88,7 +87,7 @@ func (w *webhooks) target(ctx context.Context, profile string) (known, error) {
 func webhookIn(profile []byte) (known, error) {
 	p, err := negotiation.Parse(profile)
 	if err != nil {
-		return known{}, fmt.Errorf("%w: %w", errNobody, err)
+		return known{}, err // Whoever publishes nonsense for a moment is asked again later.
 	}
 	found := known{release: p.Form}
 	for _, name := range slices.Sorted(maps.Keys(p.Capabilities)) {

@@ -23,10 +23,13 @@ import (
 	"github.com/strabo-engine/strabo/protocols"
 )
 
-const (
-	outboundMapping   = "simple-ucp.outbound.yaml"
-	outboundContracts = "simple-ucp.contracts.yaml"
-)
+const outboundContracts = "simple-ucp.contracts.yaml"
+
+// outboundMappings are the mappings that ship with the engine, by the names of their protocols.
+var outboundMappings = map[string]string{
+	"SimpleUCP":      "simple-ucp.outbound.yaml",
+	"UCPIncremental": "ucp-incremental.outbound.yaml",
+}
 
 // DefaultProfile is the URL of the platform's profile where [OutboundOptions] names none. Nobody answers there: a shop
 // that asks learns nothing of webhooks or capabilities.
@@ -59,16 +62,18 @@ type OutboundOptions struct {
 	OnDiverged func(bridge.Divergence)
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
-	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks.
+	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks. {release} in it
+	// stands for the release that is spoken, as a platform that speaks several has a profile for each.
 	Profile string
-	// Profiles are the URLs for single releases, where there are several; Profile is for the others.
-	Profiles map[wire.Release]string
 	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
 	// that check signatures will refuse them.
 	Signer *signature.Signer
 	// Currency is the one to buy in, an ISO 4217 code; a checkout in another is refused. If it is empty, shops are
 	// asked for USD, and what they sell in is taken.
 	Currency string
+	// Discloses tells that the platform shows its buyer the warnings whose presentation is disclosure. Without it a
+	// checkout that has one is NeedsInput, since the buyer has to see it at the shop (UCPIncremental alone).
+	Discloses bool
 	// Mapping is the text of a mapping to use instead of the one that ships with the engine, and MappingName its name
 	// in errors.
 	Mapping     []byte
@@ -82,7 +87,7 @@ type OutboundOptions struct {
 	Adapter []adapter.Option
 }
 
-// Outbound plays the role Business of the protocol SimpleUCP on behalf of a remote shop.
+// Outbound plays the role Business of the protocol SimpleUCP or UCPIncremental on behalf of a remote shop.
 type Outbound struct {
 	bridge   *bridge.Bridge
 	business *Business
@@ -96,14 +101,18 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 		return nil, errors.New("ucp: outbound: rules and a business are needed")
 	}
 	release := cmp.Or(business.Release, wire.January11)
-	profile := cmp.Or(options.Profiles[release], options.Profile, DefaultProfile)
+	profile := strings.ReplaceAll(cmp.Or(options.Profile, DefaultProfile), "{release}", string(release))
 	if address, err := url.Parse(profile); err != nil || !address.IsAbs() || strings.ContainsAny(profile, "\"\r\n") {
 		return nil, fmt.Errorf("ucp: outbound: %q is no URL of a profile", profile)
 	}
-	text, name := options.Mapping, cmp.Or(options.MappingName, outboundMapping)
+	shipped := outboundMappings[rules.Protocol().Name()]
+	text, name := options.Mapping, cmp.Or(options.MappingName, shipped)
 	if text == nil {
+		if shipped == "" {
+			return nil, fmt.Errorf("ucp: outbound: no mapping of %s ships with the engine", rules.Protocol().Name())
+		}
 		var err error
-		if text, err = protocols.Files.ReadFile(outboundMapping); err != nil {
+		if text, err = protocols.Files.ReadFile(shipped); err != nil {
 			return nil, fmt.Errorf("ucp: outbound: %w", err)
 		}
 	}
@@ -129,9 +138,9 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 		caller = &signingCaller{release, options.Signer, caller}
 	}
 	if business.Transport == negotiation.MCP {
-		caller = mcp.NewCaller(business.Endpoint, caller)
+		caller = mcp.NewCaller(business.Endpoint, release, caller)
 	}
-	caller = &releaseCaller{release, caller}
+	caller = &releaseCaller{release, business, caller}
 	governing := options.Policy
 	if governing == nil {
 		contracts, err := Contracts()
@@ -152,6 +161,8 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			"profile":           profile,
 			"currency":          cmp.Or(options.Currency, "USD"),
 			"required_currency": required,
+			"discloses":         options.Discloses,
+			"active":            business.active(),
 		},
 		Journal: options.Journal, Caller: caller, Patience: options.Patience,
 		Policy: governing, Principal: options.Principal, Approvals: options.Approvals,
@@ -179,9 +190,12 @@ func Contracts() (*policy.Contracts, error) {
 }
 
 // Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, instrument, which
-// makes payment_data of a payment, and contents, which compares what a checkout contains with what was asked for.
+// makes payment_data of a payment, contents, which compares what a checkout contains with what was asked for, review, which
+// finds what forbids an autonomous completion, and payment, which checks how a checkout is paid.
 func Hooks(choices Choices) map[string]bridge.Hook {
-	return map[string]bridge.Hook{"fulfillment": choices.arrange, "instrument": instrument, "contents": contents}
+	return map[string]bridge.Hook{
+		"fulfillment": choices.arrange, "instrument": instrument, "contents": contents, "review": review, "payment": payment,
+	}
 }
 
 // Business is the shop.

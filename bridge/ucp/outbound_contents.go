@@ -23,9 +23,22 @@ const maxDifferences = 5
 // for. A checkout that contains anything else gives a [bridge.NoChoice].
 func contents(_ context.Context, input any) (any, error) {
 	both, _ := input.(map[string]any)
-	asked, got := readContents(both["asked"]), readContents(both["got"])
+	if d := compare(both["asked"], both["got"]); d != nil {
+		return nil, unfit(d.code, "%s", d.message)
+	}
+	return "same", nil
+}
+
+// difference is how a checkout is not what was asked for.
+type difference struct{ code, message string }
+
+// compare holds what a checkout contains against what was asked for; nil if that is the same.
+func compare(wanted, found any) *difference {
+	asked, got := readContents(wanted), readContents(found)
 	if asked.currency != "" && !strings.EqualFold(asked.currency, got.currency) {
-		return nil, unfit("currency_differs", "the shop's checkout is in %s, not in %s", shortly(got.currency), asked.currency)
+		return &difference{
+			CodeCurrencyDiffers, fmt.Sprintf("the shop's checkout is in %s, not in %s", shortly(got.currency), asked.currency),
+		}
 	}
 	ids := make([]string, 0, len(asked.lines)+len(got.lines))
 	for _, lines := range []map[string]int64{asked.lines, got.lines} {
@@ -44,9 +57,11 @@ func contents(_ context.Context, input any) (any, error) {
 		differences = append(differences[:maxDifferences], fmt.Sprintf("%d more", more))
 	}
 	if len(differences) > 0 {
-		return nil, unfit("contents_differ", "the shop's checkout is not what was asked for: %s", strings.Join(differences, ", "))
+		return &difference{
+			CodeContentsDiffer, "the shop's checkout is not what was asked for: " + strings.Join(differences, ", "),
+		}
 	}
-	return "same", nil
+	return nil
 }
 
 func readContents(value any) contained {

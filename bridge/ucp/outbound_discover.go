@@ -45,6 +45,9 @@ type Business struct {
 	Handlers     []PaymentHandler
 	// Profile is the document, of the release that was chosen; nil where the business was not discovered.
 	Profile *negotiation.Profile
+	// Agreement is what the shop and a platform with [PlatformProfile] can do together (UCP 2026-04-08, overview,
+	// intersection algorithm); nil where the business was not discovered. See [Business.Active].
+	Agreement *negotiation.Agreement
 }
 
 // Capability is something that a shop can do, such as dev.ucp.shopping.checkout.
@@ -213,6 +216,12 @@ func readProfile(ctx context.Context, client *http.Client, businessURL string, b
 	b.list(p)
 	if !b.Can(checkoutCapability) {
 		return nil, ErrNoCheckouts
+	}
+	if b.Agreement, err = agreementWith(release, p); err != nil {
+		return nil, err
+	}
+	if !b.Active(checkoutCapability) {
+		return nil, fmt.Errorf("%w in a version that is spoken here", ErrNoCheckouts)
 	}
 	return b, nil
 }

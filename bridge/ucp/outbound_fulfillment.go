@@ -111,7 +111,9 @@ var moves = []string{moveNothing, moveCreate, moveOffer, movePlace, moveChoose}
 
 // arrangement is what the hook is told.
 type arrangement struct {
-	After       string       `json:"after"`
+	After string `json:"after"`
+	// Active tells whether the extension is active with the shop; left out where that is not known, so that it is tried.
+	Active      *bool        `json:"active"`
 	ID          string       `json:"id"`
 	Wish        *Wish        `json:"wish"`
 	Fulfillment *Fulfillment `json:"fulfillment"`
@@ -175,8 +177,40 @@ func (c Choices) arrange(ctx context.Context, input any) (any, error) {
 	if a.Wish == nil {
 		return arranged{Step: moveDone}, nil
 	}
+	if a.Active != nil && !*a.Active {
+		return nil, unfit("fulfillment_unavailable", "the shop does not offer delivery to this platform (%s is not active)", fulfillmentCapability)
+	}
 	a.Wish.Type = cmp.Or(a.Wish.Type, "shipping")
 	return c.next(ctx, a)
+}
+
+// Delivery is what is to be asked of a shop next, so that a checkout is delivered as is wished.
+type Delivery struct {
+	// Move says what it is for, and goes into the next call of [Choices.Deliver]; DeliveryArranged if nothing is left.
+	Move string
+	// Fulfillment is the whole member fulfillment of the request; nil for none.
+	Fulfillment any
+}
+
+// DeliveryArranged is the [Delivery.Move] when nothing is left to do.
+const DeliveryArranged = moveDone
+
+// Deliver compares a wish (see [Wish]) with the fulfillment of a checkout, both anything that encoding/json encodes, and
+// says what to do next. After is the move that was made last, empty before the checkout is created; there are at most four
+// after another. Buyer is the buyer of the checkout, id a name for it. It calls the functions of Choices and blocks as they
+// do. The error is a [*bridge.NoChoice] if the wish cannot be fulfilled; its reason has code and message.
+func (c Choices) Deliver(ctx context.Context, after, id string, wish, buyer, fulfillment any) (Delivery, error) {
+	found, err := c.arrange(ctx, map[string]any{
+		"after": cmp.Or(after, moveNothing), "id": id, "wish": wish, "buyer": buyer, "fulfillment": fulfillment,
+	})
+	if err != nil {
+		return Delivery{}, err
+	}
+	next, ok := found.(arranged)
+	if !ok || next.Fulfillment == nil {
+		return Delivery{Move: DeliveryArranged}, nil
+	}
+	return Delivery{Move: next.Step, Fulfillment: next.Fulfillment}, nil
 }
 
 // may tells whether a move is still to come.

@@ -11,7 +11,7 @@ import (
 
 // PlatformProfile is the profile of a platform that does what the outbound side can do, in a release. Webhooks are
 // received at the URL, none if it is empty; keys are those that requests are signed with. A platform that speaks several
-// releases has a profile for each, at a URL of its own: see [OutboundOptions.Profiles].
+// releases has a profile for each, at a URL of its own: see [OutboundOptions.Profile].
 func PlatformProfile(release wire.Release, webhookURL string, keys ...negotiation.Key) (*negotiation.Profile, error) {
 	if !release.Known() {
 		return nil, &wire.UnknownReleaseError{Release: string(release)}

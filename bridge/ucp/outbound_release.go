@@ -14,9 +14,13 @@ import (
 // releaseCaller lets a mapping speak the model, the JSON of 2026-04-08 (see package wire), to a shop of any release. The
 // status of a response stays as it was on the wire, for what a status proves, and whether the request may be sent again,
 // is the same in every release; what is no JSON object stays as well, so that nothing is concluded from it.
+//
+// Nothing is sent that belongs to an extension that is not active with the shop, whatever the mapping says: a shop would
+// pass it over, and what was wished for would not be had.
 type releaseCaller struct {
-	release wire.Release
-	below   bridge.Caller
+	release  wire.Release
+	business *Business
+	below    bridge.Caller
 }
 
 // Call implements [bridge.Caller].
@@ -25,7 +29,9 @@ func (c *releaseCaller) Call(ctx context.Context, request bridge.Request) (bridg
 	if !ok {
 		return bridge.Response{}, &bridge.NotSentError{Err: fmt.Errorf("ucp: %s %s is no operation of UCP", request.Method, request.URL)}
 	}
-	x := wire.Exchange{Operation: operation, Checkout: id}
+	x := wire.Exchange{
+		Operation: operation, Checkout: id, Draft: c.release == wire.Newest && c.business.Version > string(wire.Newest),
+	}
 	if request.Body != nil {
 		body, err := c.encode(x, request.Body)
 		if err != nil {
@@ -63,6 +69,7 @@ func (c *releaseCaller) encode(x wire.Exchange, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	prune(model, c.business.Active)
 	said, err := c.release.EncodeRequest(x, model)
 	if err != nil {
 		return nil, fmt.Errorf("ucp: %w", err)

@@ -18,6 +18,7 @@ type doc = map[string]any
 // shop behaves like one of the two public sample shops on the wire, as far as an outbound bridge sees them.
 type shop struct {
 	python bool
+	bare   bool // has checkouts and no extension of them
 	server *httptest.Server
 
 	mu        sync.Mutex
@@ -61,10 +62,16 @@ func (s *shop) discovery() doc {
 			"version": "2026-01-11", "rest": doc{"endpoint": s.server.URL + "/", "schema": nil}, "mcp": nil,
 		}}
 	}
+	capabilities := []any{doc{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11", "extends": nil}}
+	if !s.bare {
+		capabilities = append(capabilities, doc{
+			"name": "dev.ucp.shopping.fulfillment", "version": "2026-01-11", "extends": "dev.ucp.shopping.checkout",
+		})
+	}
 	return doc{
 		"ucp": doc{
 			"version": "2026-01-11", "services": services,
-			"capabilities": []any{doc{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11", "extends": nil}},
+			"capabilities": capabilities,
 		},
 		"payment": doc{"handlers": handlers},
 	}

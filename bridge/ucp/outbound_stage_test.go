@@ -50,7 +50,21 @@ func (m *market) Write(text []byte) (int, error) {
 	return m.logs.Write(text)
 }
 
+// openMarket opens a market for SimpleUCP at a shop that is discovered.
 func openMarket(t *testing.T, url string, change ...func(*ucp.OutboundOptions)) *market {
+	t.Helper()
+	discover := func(m *market, client *http.Client) {
+		var err error
+		m.business, err = ucp.Discover(t.Context(), client, url)
+		require.NoError(t, err)
+	}
+	return openMarketOf(t, "simple-ucp", discover, []string{"Created", "Refused", "Completed", "Declined", "Cancelled"}, change...)
+}
+
+// openMarketOf opens a market for a protocol, whose platform observes some actions.
+func openMarketOf(
+	t *testing.T, protocol string, find func(*market, *http.Client), actions []string, change ...func(*ucp.OutboundOptions),
+) *market {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
@@ -61,7 +75,7 @@ func openMarket(t *testing.T, url string, change ...func(*ucp.OutboundOptions)) 
 		diverged: make(chan bridge.Divergence, 100),
 	}
 	var err error
-	m.rules, err = protocols.Load("simple-ucp")
+	m.rules, err = protocols.Load(protocol)
 	require.NoError(t, err)
 	m.exec = syncserver.NewLocal(m.rules)
 	t.Cleanup(m.exec.Close)
@@ -70,8 +84,7 @@ func openMarket(t *testing.T, url string, change ...func(*ucp.OutboundOptions)) 
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport}
-	m.business, err = ucp.Discover(t.Context(), client, url)
-	require.NoError(t, err)
+	find(m, client)
 	m.options = ucp.OutboundOptions{
 		Client: client, Journal: m.journal, Logger: logger,
 		Audit: audit.SinkFunc(func(_ context.Context, r audit.Record) error {
@@ -93,7 +106,7 @@ func openMarket(t *testing.T, url string, change ...func(*ucp.OutboundOptions)) 
 	}
 	m.platform, err = adapter.New(m.rules, "Platform", m.exec, adapter.WithLogger(logger))
 	require.NoError(t, err)
-	for _, action := range []string{"Created", "Refused", "Completed", "Declined", "Cancelled"} {
+	for _, action := range actions {
 		m.platform.OnObservation(action, func(_ context.Context, o adapter.Observation) error {
 			m.observed <- o
 			return nil

@@ -2,19 +2,20 @@ package ucp
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
-	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
@@ -26,6 +27,10 @@ type ReleasesOptions struct {
 	PublicURL string
 	// Keys are published in the profiles: those that the business signs its webhooks with.
 	Keys []negotiation.Key
+	// Store keeps for each Idempotency-Key of a newer release what it stands for and what was agreed on then, so that a
+	// request that is repeated gets the same bytes whatever has become of the platform's profile; it may be that of the
+	// [Inbound]'s keys, and has to keep a value for [KeysRemembered]. Nil: what is repeated is negotiated anew.
+	Store keyvalue.Store
 	// Signed tells that requests of 2026-04-08 have to be signed; otherwise a signature is verified where there is one.
 	Signed bool
 	// Name and Version are told to clients of MCP.
@@ -34,6 +39,9 @@ type ReleasesOptions struct {
 	ContinueURL string
 	// BodyLimit is the largest request body in bytes; [DefaultBodyLimit] if 0.
 	BodyLimit int64
+	// BodyTimeout is how long a request's body may take to arrive, where the server can be told so; [DefaultBodyTimeout]
+	// if 0.
+	BodyTimeout time.Duration
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -46,6 +54,8 @@ type businessReleases struct {
 	inner   http.Handler
 	options ReleasesOptions
 	log     *slog.Logger
+	// public is PublicURL, read; nil where there is none.
+	public *url.URL
 }
 
 // Releases puts the newer releases of UCP, over REST and MCP, in front of an [Inbound], which speaks 2026-01-11: what is
@@ -55,7 +65,8 @@ type businessReleases struct {
 // Discovery answers with the profile of 2026-01-11, which the public platforms know, and points to those of the newer
 // releases (supported_versions); each is served below /ucp/{release}, with endpoints of its own. There a request has to
 // name the profile of its platform, which is fetched; the release has to be the same, and what both can do decides what
-// is active: what belongs to an extension that is not is neither read nor shown. Problems are answered with UCP's codes
+// is active: what belongs to an extension that is not is neither read nor shown, and an operation whose capability is not
+// is refused. An update replaces the whole checkout, as these releases have it. Problems are answered with UCP's codes
 // (UCP 2026-04-08, overview, error handling). A request is verified if it is signed.
 //
 // The handler is safe for concurrent use if the inner one is. The error says what the options lack.
@@ -64,7 +75,15 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		return nil, errors.New("ucp: releases: no fetcher of profiles")
 	}
 	setDefault(&options.BodyLimit, DefaultBodyLimit)
+	setDefault(&options.BodyTimeout, DefaultBodyTimeout)
 	r := &businessReleases{inner: inner, options: options, log: options.Logger}
+	if options.PublicURL != "" {
+		public, err := url.Parse(options.PublicURL)
+		if err != nil || public.Host == "" {
+			return nil, fmt.Errorf("ucp: releases: public URL %q is not absolute", options.PublicURL)
+		}
+		r.public = public
+	}
 	if r.log == nil {
 		r.log = slog.Default()
 	}
@@ -80,7 +99,7 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		below := releasesPath + string(release)
 		rest := &releaseHandler{businessReleases: r, release: release}
 		mux.Handle(below+"/", http.StripPrefix(below, rest))
-		mux.Handle(below+"/mcp", rest.verified(mcp.NewHandler(http.HandlerFunc(rest.serve), options.Name, options.Version)))
+		mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), options.Name, options.Version)))
 		mux.HandleFunc("GET "+below+discoveryPath, func(w http.ResponseWriter, request *http.Request) {
 			r.profile(w, request, release)
 		})
@@ -114,8 +133,12 @@ func (r *businessReleases) profile(w http.ResponseWriter, request *http.Request,
 	}
 	if release == wire.January11 {
 		// What the business itself says, as it says it, and where the others are.
-		if text, err = extended(r.ask(request), p); err != nil {
-			http.Error(w, "", http.StatusInternalServerError)
+		said, err := r.ask(request)
+		if err == nil {
+			text, err = extended(said, p)
+		}
+		if err != nil {
+			http.Error(w, "", http.StatusServiceUnavailable)
 			return
 		}
 	}
@@ -124,15 +147,23 @@ func (r *businessReleases) profile(w http.ResponseWriter, request *http.Request,
 	_, _ = w.Write(text)                                  // Nobody is there to be told.
 }
 
-// ask gives what the inner handler says of itself.
-func (r *businessReleases) ask(request *http.Request) []byte {
-	asked := request.Clone(request.Context())
-	asked.URL.Path, asked.URL.RawPath = discoveryPath, ""
-	asked.Method, asked.Body = http.MethodGet, http.NoBody
-	asked.ContentLength = 0
+// ask gives what the inner handler says of itself. Nothing of the request gets there but where it was made: a platform's
+// headers are about what it asks for, not about this. The error is [profiles.ErrBusy] where the business has no time.
+func (r *businessReleases) ask(request *http.Request) ([]byte, error) {
+	asked, err := http.NewRequestWithContext(request.Context(), http.MethodGet, discoveryPath, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	asked.Host, asked.TLS, asked.RemoteAddr = request.Host, request.TLS, request.RemoteAddr
 	said := newAnswer()
 	r.inner.ServeHTTP(said, asked)
-	return said.body.Bytes()
+	switch said.status {
+	case http.StatusOK:
+		return said.body.Bytes(), nil
+	case http.StatusServiceUnavailable:
+		return nil, profiles.ErrBusy
+	}
+	return nil, fmt.Errorf("ucp: releases: discovery is answered with status %d", said.status)
 }
 
 // extended adds to a profile of 2026-01-11 what only later releases have a form for. Readers pass over what they do not
@@ -157,7 +188,11 @@ func extended(said []byte, p *negotiation.Profile) ([]byte, error) {
 
 // profileOf makes the profile for a release of what the business says of itself in 2026-01-11.
 func (r *businessReleases) profileOf(request *http.Request, release wire.Release) (*negotiation.Profile, error) {
-	p, err := negotiation.Parse(r.ask(request))
+	said, err := r.ask(request)
+	if err != nil {
+		return nil, err
+	}
+	p, err := negotiation.Parse(said)
 	if err != nil {
 		return nil, fmt.Errorf("ucp: releases: the business's own profile: %w", err)
 	}
@@ -192,69 +227,6 @@ func (r *businessReleases) profileOf(request *http.Request, release wire.Release
 		{Entity: entity("mcp.openrpc.json"), Transport: negotiation.MCP, Endpoint: below + "/mcp"},
 	}}
 	return p, nil
-}
-
-// verify checks the signature of a request if there is one, or has to be one.
-func (h *releaseHandler) verify(request *http.Request, body []byte) error {
-	signed := request.Header.Get("Signature") != "" || request.Header.Get("Signature-Input") != ""
-	if h.release != wire.April2026 || !signed && !h.options.Signed {
-		return nil
-	}
-	agent, err := negotiation.ParseAgent(request.Header.Values("UCP-Agent"))
-	if err != nil {
-		return err
-	}
-	_, err = signature.VerifyRequest(request.Context(), request, body, func(ctx context.Context, id string) (negotiation.Key, error) {
-		return h.options.Platforms.Key(ctx, agent.Profile, id)
-	})
-	return err
-}
-
-// verified lets only requests through that are signed as they have to be.
-func (h *releaseHandler) verified(inner http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		body, ok := h.read(w, request)
-		if !ok {
-			return
-		}
-		if err := h.verify(request, body); err != nil {
-			h.refuse(w, request, err)
-			return
-		}
-		request.Body = newBody(body)
-		inner.ServeHTTP(w, request)
-	})
-}
-
-// platformOf negotiates with the platform of a request.
-func (h *releaseHandler) platformOf(request *http.Request) (*negotiation.Agreement, error) {
-	agent, err := negotiation.ParseAgent(request.Header.Values("UCP-Agent"))
-	if err != nil {
-		return nil, err
-	}
-	theirs, err := h.options.Platforms.Get(request.Context(), agent.Profile)
-	if err != nil {
-		return nil, err
-	}
-	spoken := theirs.Version
-	if theirs.Form == h.release && wire.Release(spoken).Known() {
-		spoken = string(h.release) // The documents of 2026-01-23 call it 2026-01-11.
-	}
-	if _, err := negotiation.Accept([]wire.Release{h.release}, spoken); err != nil {
-		return nil, err
-	}
-	ours, err := h.profileOf(request, h.release)
-	if err != nil {
-		return nil, err
-	}
-	if theirs.Version != string(h.release) {
-		for _, entries := range ours.Capabilities {
-			for i := range entries {
-				entries[i].Version = theirs.Version
-			}
-		}
-	}
-	return negotiation.Negotiate(h.release, theirs, ours, nil)
 }
 
 // newAnswer keeps an answer in memory.

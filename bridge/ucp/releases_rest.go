@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
@@ -18,19 +20,13 @@ type releaseHandler struct {
 	release wire.Release
 }
 
-// ServeHTTP implements [http.Handler].
+// ServeHTTP implements [http.Handler]. The path is the one below the release.
 func (h *releaseHandler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	body, ok := h.read(w, request)
+	body, ok := h.read(w, w, request)
 	if !ok {
 		return
 	}
-	// The path that was signed is the whole one.
-	whole := request.Clone(request.Context())
-	whole.URL.Path = releasesPath + string(h.release) + request.URL.Path
-	if request.URL.RawPath != "" {
-		whole.URL.RawPath = releasesPath + string(h.release) + request.URL.RawPath
-	}
-	if err := h.verify(whole, body); err != nil {
+	if err := h.verify(request, body); err != nil {
 		h.refuse(w, request, err)
 		return
 	}
@@ -40,55 +36,113 @@ func (h *releaseHandler) ServeHTTP(w http.ResponseWriter, request *http.Request)
 
 func newBody(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
 
-// read reads a request's body to its end; if that fails it is answered.
-func (h *releaseHandler) read(w http.ResponseWriter, request *http.Request) ([]byte, bool) {
+// read reads a request's body to its end; if that fails it is answered at to.
+func (h *releaseHandler) read(w, to http.ResponseWriter, request *http.Request) ([]byte, bool) {
+	problem := &wireError{http.StatusBadRequest, "invalid_request", "The body cannot be read."}
+	if coding := request.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		problem = &wireError{http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must not be compressed."}
+		h.refuse(to, request, problem)
+		return nil, false
+	}
+	// The server that was not told how long a request may take is told here, for the body alone.
+	connection := http.NewResponseController(w)
+	limited := connection.SetReadDeadline(time.Now().Add(h.options.BodyTimeout)) == nil
 	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, h.options.BodyLimit))
 	if err == nil {
+		if limited { // Else the server is not to wait for the rest either.
+			_ = connection.SetReadDeadline(time.Time{})
+		}
 		return body, true
 	}
-	status := http.StatusBadRequest
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		status = http.StatusRequestEntityTooLarge
+		problem = &wireError{http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large."}
+	} else if errors.Is(err, os.ErrDeadlineExceeded) {
+		problem = &wireError{http.StatusRequestTimeout, "request_timeout", "The body did not arrive in time, so nothing was done."}
 	}
-	h.say(w, request, status, wire.Object{"code": "invalid_request", "content": "The body cannot be read, or is too large."})
+	h.refuse(to, request, problem)
 	return nil, false
+}
+
+// operationOf finds the operation of a request, whose method HEAD is GET without the body. For what is no operation the
+// error says so, with the methods that the resource has.
+func operationOf(w http.ResponseWriter, request *http.Request) (wire.Operation, string, error) {
+	path, method := request.URL.EscapedPath(), request.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	operation, id, ok := wire.OperationOf(method, path)
+	if ok && whole(path, operation, id) {
+		return operation, id, nil
+	}
+	allowed := []string{}
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut} {
+		other, id, ok := wire.OperationOf(method, path)
+		if ok && whole(path, other, id) {
+			if allowed = append(allowed, method); method == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
+			}
+		}
+	}
+	if len(allowed) == 0 {
+		return "", "", &wireError{http.StatusNotFound, "not_found", "There is no such resource."}
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	return "", "", &wireError{http.StatusMethodNotAllowed, "method_not_allowed", "This resource allows " + strings.Join(allowed, ", ") + "."}
+}
+
+// whole tells whether a path is all that an operation was found in, not only its end; ids may be escaped in several ways.
+func whole(path string, operation wire.Operation, id string) bool {
+	_, exact := operation.REST(id)
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return strings.HasPrefix(exact, "/"+first) && strings.Count(exact, "/") == strings.Count(path, "/")
 }
 
 // serve negotiates, has the inner handler answer, and translates both ways.
 func (h *releaseHandler) serve(w http.ResponseWriter, request *http.Request) {
-	operation, id, ok := wire.OperationOf(request.Method, request.URL.EscapedPath())
-	if !ok {
-		// What the newer releases have the same, such as methods that a resource does not allow.
-		answer := newAnswer()
-		h.inner.ServeHTTP(answer, request)
-		h.translate(w, request, wire.Exchange{Operation: wire.GetCheckout}, nil, answer)
+	operation, id, err := operationOf(w, request)
+	if err != nil {
+		h.refuse(w, request, err)
 		return
 	}
-	agreement, err := h.platformOf(request)
+	agent, err := negotiation.ParseAgent(request.Header.Values("UCP-Agent"))
+	if err != nil {
+		h.refuse(w, request, err)
+		return
+	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		h.refuse(w, request, err)
+		return
+	}
+	agreement, err := h.agree(request, agent.Profile, request.URL.EscapedPath(), body)
+	if err == nil {
+		err = permits(agreement, operation)
+	}
 	if err != nil {
 		h.refuse(w, request, err)
 		return
 	}
 	x := wire.Exchange{Operation: operation, Checkout: id}
-	asked, err := h.asked(request, x, agreement)
+	asked, err := h.asked(request, x, agreement, body)
 	if err != nil {
 		h.refuse(w, request, err)
 		return
 	}
+	// The business is told of the platform that was negotiated with, whatever else the header may be read as, and in the
+	// release that the business speaks.
+	asked.Header.Set("UCP-Agent", negotiation.Agent{Profile: agent.Profile}.String())
 	answer := newAnswer()
 	h.inner.ServeHTTP(answer, asked)
 	h.translate(w, request, x, agreement, answer)
 }
 
 // asked makes the request that the inner handler understands.
-func (h *releaseHandler) asked(request *http.Request, x wire.Exchange, agreement *negotiation.Agreement) (*http.Request, error) {
+func (h *releaseHandler) asked(
+	request *http.Request, x wire.Exchange, agreement *negotiation.Agreement, text []byte,
+) (*http.Request, error) {
 	out := request.Clone(request.Context())
 	if out.Header.Get("Request-Signature") == "" {
 		out.Header.Set("Request-Signature", "verified before")
-	}
-	text, err := io.ReadAll(request.Body)
-	if err != nil {
-		return nil, err
 	}
 	if len(bytes.TrimSpace(text)) > 0 {
 		said, err := wire.Decode(text)
@@ -99,7 +153,7 @@ func (h *releaseHandler) asked(request *http.Request, x wire.Exchange, agreement
 		if err != nil {
 			return nil, err
 		}
-		prune(model, agreement)
+		prune(model, agreement.Has)
 		lowered, err := wire.January11.EncodeRequest(x, model)
 		if err != nil {
 			return nil, err
@@ -107,12 +161,25 @@ func (h *releaseHandler) asked(request *http.Request, x wire.Exchange, agreement
 		if currency, _ := lowered["currency"].(string); currency == "" {
 			delete(lowered, "currency") // The business decides; only a wish for one is checked.
 		}
+		if x.Operation == wire.UpdateCheckout {
+			replace(lowered)
+		}
 		if text, err = wire.Encode(lowered); err != nil {
 			return nil, err
 		}
 	}
 	out.Body, out.ContentLength = newBody(text), int64(len(text))
 	return out, nil
+}
+
+// replace makes an update say what it leaves out: the business keeps that, as the platforms of 2026-01-11 expect, and
+// newer releases have it cleared (UCP 2026-04-08, checkout, update).
+func replace(update wire.Object) {
+	for _, name := range []string{"buyer", "fulfillment", "discounts"} {
+		if _, said := update[name]; !said {
+			update[name] = nil
+		}
+	}
 }
 
 // wireError is a request that cannot be translated.
@@ -129,13 +196,13 @@ var extensionMembers = map[string]string{
 }
 
 // prune takes out of a message what belongs to extensions that are not active.
-func prune(message wire.Object, agreement *negotiation.Agreement) {
+func prune(message wire.Object, active func(capability string) bool) {
 	for capability, member := range extensionMembers {
-		if !agreement.Has(capability) {
+		if !active(capability) {
 			delete(message, member)
 		}
 	}
-	if buyer, ok := message["buyer"].(wire.Object); ok && !agreement.Has(consentCapability) {
+	if buyer, ok := message["buyer"].(wire.Object); ok && !active(consentCapability) {
 		delete(buyer, "consent")
 	}
 }
@@ -157,13 +224,9 @@ func (h *releaseHandler) translate(
 		h.refuse(w, request, err)
 		return
 	}
-	if ucp, ok := model["ucp"].(wire.Object); ok && agreement != nil {
-		root := checkoutCapability
-		if x.Operation == wire.GetOrder {
-			root = orderCapability
-		}
-		ucp["capabilities"] = agreement.Response(root)
-		prune(model, agreement)
+	if ucp, ok := model["ucp"].(wire.Object); ok {
+		ucp["capabilities"] = agreement.Response(rootOf(x.Operation))
+		prune(model, agreement.Has)
 	}
 	if model["code"] != nil && status < http.StatusBadRequest {
 		status = http.StatusInternalServerError
@@ -220,7 +283,7 @@ func (h *releaseHandler) refuse(w http.ResponseWriter, request *http.Request, er
 		h.say(w, request, wrong.status, model)
 	case errors.Is(err, profiles.ErrBusy):
 		w.Header().Set("Retry-After", "1")
-		model["code"], model["content"] = "busy", "Too many profiles are being fetched. Try again soon."
+		model["code"], model["content"] = "busy", "There are too many requests at once. Try again soon."
 		h.say(w, request, http.StatusServiceUnavailable, model)
 	default:
 		h.log.ErrorContext(request.Context(), "ucp: request failed", "error", strings.TrimSpace(err.Error()))

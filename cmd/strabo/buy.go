@@ -50,7 +50,7 @@ type buyCommand struct {
 	Ask    string `group:"Policy" type:"path" placeholder:"DIR" help:"Pay only when somebody has agreed with strabo approvals; the question is put into this directory (DIR.key, or that of --audit, has the key of its digests). Without it the command itself agrees."`
 	Audit  string `group:"Policy" type:"path" placeholder:"FILE" help:"Append to an audit what is asked of the shop and what is not, for strabo audit. What changes anything does not leave unless it is in there first. FILE.key has the key of its hashes."`
 
-	Profile      string `group:"Platform" placeholder:"URL" help:"Where the platform's profile is, which shops of UCP 2026-01-23 and later fetch. Without it the oldest release is spoken that the shop knows."`
+	Profile      string `group:"Platform" placeholder:"URL" help:"Where the platform's profile is, which shops of UCP 2026-01-23 and later fetch; {release} in it stands for the release that is spoken. See strabo profile. Without it the oldest release is spoken that the shop knows."`
 	SigningKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that requests are signed with. The profile has the public one."`
 	SigningKeyID string `group:"Platform" name:"signing-key-id" default:"platform-1" placeholder:"ID" help:"The id of the key in the profile: ${default}."`
 
@@ -60,9 +60,13 @@ type buyCommand struct {
 
 // Help is shown by strabo buy --help.
 func (buyCommand) Help() string {
-	return `Buys at a shop that speaks UCP (2026-01-11, 2026-01-23 or 2026-04-08, over REST or MCP), with the Platform agent of strabo demo, and prints the ` +
-		`order. The bill is looked at before it is paid: if it does not add up or is above --max, the checkout is ` +
-		`cancelled; one in another currency than --currency, or of other goods, is as good as refused by the shop.
+	return `Buys at a shop that speaks UCP (2026-01-11, 2026-01-23 or 2026-04-08, over REST or MCP), by the protocol ` +
+		`ucp-incremental, and prints the order. The checkout is filled in step by step. The bill is looked at before it is paid: if it does not add up, is above --max, in another currency ` +
+		`than --currency or about other goods, it is not paid, and the checkout is cancelled.
+
+If the shop needs a person, such as for signing in, or for a bill that does not add up, it is said on standard error where ` +
+		`to go on, and the command waits for the order that is placed there. What a shop wants to have shown is printed ` +
+		`there, too.
 
 If a call to the shop is lost, its fate is asked for; while that is unknown nothing is paid again. With --journal the ` +
 		`purchase outlives the process: run the same command again after a crash, or when nobody could tell whether there ` +
@@ -193,7 +197,16 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 					return shopper.Decision{Cancel: true, Why: why}
 				}
 			}
-			return shopper.Decision{Pay: instrument}
+			return shopper.Decision{Pay: map[string]any{"payment": map[string]any{"instruments": []any{instrument}}}}
+		},
+		Show: func(m ucp.Message) {
+			fmt.Fprintf(s.err, "strabo: the shop has you know: %s\n", story.Short(m.Content, longestWords))
+		},
+		HandOff: func(url string, why []ucp.Message) {
+			fmt.Fprintf(s.err, "strabo: the shop needs you: go on at %s\n", story.Short(url, longestWords))
+			for _, m := range why {
+				fmt.Fprintf(s.err, "  %s\n", story.Short(m.Content, longestWords))
+			}
 		},
 		Currency: c.Currency, Recorder: told.Recorder(platformSide), Purchase: purchase, Patience: patience(ctx),
 		Policy: under.policy, Audit: audit.All(told, under.audit), AuditRequired: c.Audit != "", Hasher: under.hasher,
@@ -300,7 +313,7 @@ func (c *buyCommand) answer(s *streams, told *story.Story, ending shopper.Ending
 	if unknown != nil {
 		fmt.Fprint(s.err, c.describeUnknown(unknown))
 	}
-	if unknown != nil || ending.Action != "Completed" {
+	if unknown != nil || ending.Action != "Completed" && ending.Action != "BuyerCompleted" {
 		return errNo
 	}
 	return nil
@@ -351,7 +364,7 @@ const (
 // describeEnding says for a person how a checkout ended.
 func describeEnding(ending shopper.Ending) string {
 	switch ending.Action {
-	case "Completed":
+	case "Completed", "BuyerCompleted":
 		var order struct {
 			ID           string `json:"id"`
 			PermalinkURL string `json:"permalink_url"`
@@ -360,6 +373,9 @@ func describeEnding(ending shopper.Ending) string {
 			return "Order placed, but the shop's words for it are not understood: " + story.Short(ending.Said.String(), longestWords)
 		}
 		text := "Order " + story.Short(order.ID, longestID) + " placed"
+		if ending.Action == "BuyerCompleted" {
+			text += " at the shop"
+		}
 		if total, ok := ending.Bill.Total(); ok {
 			text += ", " + story.Short(ending.Bill.Money(total), longestID)
 		}
@@ -367,6 +383,8 @@ func describeEnding(ending shopper.Ending) string {
 			text += ": " + story.Short(order.PermalinkURL, longestWords)
 		}
 		return text
+	case "Expired":
+		return "The checkout has expired: the shop does not keep it any more."
 	case "Cancelled":
 		if ending.Why != "" {
 			return "Cancelled: " + ending.Why + "."

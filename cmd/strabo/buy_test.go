@@ -59,7 +59,7 @@ func TestBuy(t *testing.T) {
 		},
 		"no such option": {
 			append([]string{"--item", "oil-lamp", "--option", "drone"}, pharos...), exitNo,
-			"The shop refused: the shop does not offer the option drone (fulfillment_option_unavailable)\n", "", 0,
+			"Cancelled: the shop does not offer the option drone.\n", "", 0,
 		},
 		"too dear": {
 			append([]string{"--item", "lantern-brass", "--max", "4000"}, pharos...), exitNo,
@@ -73,12 +73,12 @@ func TestBuy(t *testing.T) {
 		"nowhere to deliver": {
 			[]string{"--item", "oil-lamp"},
 			exitNo,
-			"The shop refused: the shop has no destination for the buyer, and none was given (destination_required)\n", "", 0,
+			"Cancelled: the shop has no destination for the buyer, and none was given.\n", "", 0,
 		},
 		"nothing delivered": {
 			[]string{"--item", "oil-lamp", "--no-delivery"},
 			exitNo,
-			"The shop refused: Fulfillment address and option must be selected before completion. (missing)\n", "", 0,
+			"Cancelled: Fulfillment address and option must be selected before completion.\n", "", 0,
 		},
 		"no number":  {append([]string{"--item", "oil-lamp", "--quantity", "0"}, pharos...), exitWrongUse, "", "strabo: --quantity is 0", 0},
 		"half a pay": {append([]string{"--item", "oil-lamp", "--pay", "demo_pay"}, pharos...), exitWrongUse, "", "strabo: --pay must be HANDLER:TOKEN", 0},
@@ -90,7 +90,7 @@ func TestBuy(t *testing.T) {
 			"Order ORDER placed, 14.25 EUR: https://lamps.example/orders/ORDER\n", "", 1,
 		},
 		"another currency": {
-			append([]string{"--item", "oil-lamp", "--currency", "usd"}, pharos...), exitNo, "The shop refused: the shop's checkout is in \"EUR\", not in USD (currency_differs)\n", "", 0,
+			append([]string{"--item", "oil-lamp", "--currency", "usd"}, pharos...), exitNo, "Cancelled: the shop's checkout is in \"EUR\", not in USD.\n", "", 0,
 		},
 		"no currency":       {append([]string{"--item", "oil-lamp", "--currency", "euro"}, pharos...), exitWrongUse, "", "strabo: --currency is \"euro\"", 0},
 		"less than nothing": {append([]string{"--item", "oil-lamp", "--max=-1"}, pharos...), exitWrongUse, "", "strabo: --max is -1", 0},
@@ -141,7 +141,7 @@ func TestBuyWithoutAnAnswer(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"ucp": {"version": "2026-01-11", "services": {"dev.ucp.shopping": {"rest": {"endpoint": %q}}},
-		  "capabilities": [{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11"}]}, "payment": {"handlers": [{"id": "h"}]}}`, url)
+		  "capabilities": [{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11"}]}, "payment": {"handlers": [{"id": "h", "name": "example.pay", "version": "2026-01-11"}]}}`, url)
 	}))
 	defer server.Close()
 	url = server.URL

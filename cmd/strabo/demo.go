@@ -158,7 +158,7 @@ func (c *demoCommand) act(
 		return nil, err
 	}
 	at, err := counter.Open(business, counter.Options{
-		Engine: open, Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Audit: told, Logger: logger,
+		Protocol: "simple-ucp", Engine: open, Decide: c.decide, Currency: demoshop.Currency, Recorder: told.Recorder(platformSide), Audit: told, Logger: logger,
 		Subject: "shopper", Approvals: policy.StandingGrant{By: "shopper", Reason: "a demonstration"},
 	})
 	if err != nil {

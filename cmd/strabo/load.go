@@ -69,11 +69,13 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) error {
 		return errors.New("--workers, --requests and --duration must be positive")
 	}
 	var all []loadRecord
+	var unreached error // What was measured before is told all the same.
 	failed := false
 	for _, url := range c.URLs {
 		records, err := c.measure(ctx, url)
 		if err != nil {
-			return fmt.Errorf("%s: %w", url, err)
+			unreached = fmt.Errorf("%s: %w", url, err)
+			break
 		}
 		for _, r := range records {
 			failed = failed || r.Failed > 0
@@ -85,10 +87,13 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) error {
 		}
 		all = append(all, records...)
 	}
-	if !c.JSON {
+	if !c.JSON && len(all) > 0 {
 		if err := tellLoad(s.out, all); err != nil {
 			return err
 		}
+	}
+	if unreached != nil {
+		return unreached
 	}
 	if failed {
 		return errNo

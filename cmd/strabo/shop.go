@@ -159,7 +159,7 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	web, err := c.releases(inbound, signer, platforms, log)
+	web, err := c.releases(inbound, signer, platforms, keys, log)
 	if err != nil {
 		return err
 	}
@@ -207,6 +207,8 @@ func (c *shopCommand) sell(
 		Handler: web, ReadHeaderTimeout: headerTimeout, WriteTimeout: ucp.DefaultBodyTimeout + c.AnswerTimeout + headerTimeout,
 		IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
+	unused := new(unusedConnections)
+	server.ConnState = unused.note
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan error, 3)
@@ -230,7 +232,13 @@ func (c *shopCommand) sell(
 	}
 	closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	failures = append(failures, server.Shutdown(closing))
+	unused.close()
+	if err := server.Shutdown(closing); errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("requests were cut off", "after", shutdownTimeout.String())
+		failures = append(failures, server.Close())
+	} else {
+		failures = append(failures, err)
+	}
 	stop()
 	for range left {
 		failures = append(failures, <-ended)

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
 
 	"github.com/strabo-engine/strabo/bridge/guard"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
@@ -32,41 +29,13 @@ func (c *shopCommand) signer() (*signature.Signer, error) {
 	default:
 		return signature.Generate(signingKeyID)
 	}
-	text, err := os.ReadFile(name)
-	if err == nil {
-		signer, err := signature.ParseSigner(signingKeyID, text)
-		if err != nil {
-			return nil, fmt.Errorf("--signing-key %s: %w", name, err)
-		}
-		return signer, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("--signing-key: %w", err)
-	}
-	signer, err := signature.Generate(signingKeyID)
-	if err != nil {
-		return nil, err
-	}
-	if text, err = signer.PEM(); err != nil {
-		return nil, err
-	}
-	// Two processes that start at once must not end up with a key each.
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return c.signer()
-	}
-	if err == nil {
-		_, err = file.Write(text)
-		err = errors.Join(err, file.Sync(), file.Close())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--signing-key: %w", err)
-	}
-	return signer, nil
+	return signerIn(name, signingKeyID)
 }
 
 // releases puts the newer releases of UCP in front of the shop.
-func (c *shopCommand) releases(inbound http.Handler, signer *signature.Signer, platforms *guard.Guard, log *slog.Logger) (http.Handler, error) {
+func (c *shopCommand) releases(
+	inbound http.Handler, signer *signature.Signer, platforms *guard.Guard, keys keyvalue.Store, log *slog.Logger,
+) (http.Handler, error) {
 	key, err := signer.Public()
 	if err != nil {
 		return nil, err
@@ -76,7 +45,7 @@ func (c *shopCommand) releases(inbound http.Handler, signer *signature.Signer, p
 		return nil, err
 	}
 	return ucp.Releases(inbound, ucp.ReleasesOptions{
-		Platforms: fetcher, PublicURL: c.PublicURL, Keys: []negotiation.Key{key}, Signed: c.Signed,
+		Platforms: fetcher, PublicURL: c.PublicURL, Keys: []negotiation.Key{key}, Signed: c.Signed, Store: keys,
 		Name: "strabo shop", Version: version(), Logger: log,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -228,6 +229,18 @@ func TestShopKilledInAStorm(t *testing.T) {
 			require.NoError(t, victim.cmd.Wait(), victim.log.String())
 		})
 	}
+}
+
+// TestShopStops at once, also if somebody holds a connection on which nothing was asked for.
+func TestShopStops(t *testing.T) {
+	s := startShop(t, "--durability", "none")
+	connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	require.NoError(t, err)
+	defer connection.Close()
+	get(t, s.URL+"/.well-known/ucp")
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, s.cmd.Wait(), s.log.String())
+	require.NotContains(t, s.log.String(), "cut off")
 }
 
 // TestShopWithoutData sells lanterns to whoever comes, with the flags that there are.

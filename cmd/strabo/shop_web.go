@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"html"
 	"io/fs"
+	"net"
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 )
 
 // documentsIn serves the documents of a release: schemas as they lie in a directory, and a page for everything else that
@@ -30,4 +32,33 @@ func documentsIn(dir fs.FS) http.Handler {
 			http.NotFound(w, r)
 		}
 	})
+}
+
+// unusedConnections are those on which nobody has asked for anything yet. A server that shuts down would wait for them.
+type unusedConnections struct {
+	mu    sync.Mutex
+	known map[net.Conn]bool
+}
+
+// note follows the connections of a server.
+func (u *unusedConnections) note(connection net.Conn, state http.ConnState) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if state != http.StateNew {
+		delete(u.known, connection)
+		return
+	}
+	if u.known == nil {
+		u.known = make(map[net.Conn]bool)
+	}
+	u.known[connection] = true
+}
+
+// close closes them.
+func (u *unusedConnections) close() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for connection := range u.known {
+		_ = connection.Close()
+	}
 }

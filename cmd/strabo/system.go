@@ -25,6 +25,7 @@ type systemCommands struct {
 	Backup     backupCommand     `cmd:"" help:"Write a system's log to a file."`
 	Restore    restoreCommand    `cmd:"" help:"Make a system from a backup."`
 	Shop       shopCommand       `cmd:"" help:"Open a shop that platforms buy from by UCP."`
+	Profile    profileCommand    `cmd:"" help:"Print or serve the profile of a platform that buys by UCP."`
 	Bench      benchCommand      `cmd:"" help:"Measure how many attempts a second are decided."`
 	Load       loadCommand       `cmd:"" help:"Measure how fast shops answer."`
 	NatsConfig natsConfigCommand `cmd:"" name:"nats-config" help:"Write the NATS accounts of a system."`

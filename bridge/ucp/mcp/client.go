@@ -20,6 +20,7 @@ import (
 // what the caller below it promises.
 type Caller struct {
 	endpoint string
+	release  wire.Release
 	below    bridge.Caller
 
 	mu      sync.Mutex
@@ -31,14 +32,15 @@ type Caller struct {
 const protocolVersion = "2025-11-25"
 
 // NewCaller makes a caller for a business's MCP endpoint, which sends by another caller: over HTTP, with whatever policy
-// is above that. It takes the requests of a mapping for REST, whose URL may be anything that ends in the operation's path;
+// is above that, in the form of a release. It takes the requests of a mapping for REST, whose URL may be anything that ends in the operation's path;
 // the headers UCP-Agent and Idempotency-Key become the metadata of the tool call. The same request is always the same
-// bytes. The first call greets the endpoint, which takes one or two requests more; one that wants no greeting is fine.
+// bytes. The first call greets the endpoint, which takes one or two requests more; one that wants no greeting is fine, and
+// 2026-01-11, which is JSON-RPC without MCP's tools, has none.
 //
 // The endpoint's answer comes back as REST would have it: a result with status 200 (201 for create_checkout), an error
 // with the status that UCP has for its code.
-func NewCaller(endpoint string, below bridge.Caller) *Caller {
-	return &Caller{endpoint: endpoint, below: below}
+func NewCaller(endpoint string, release wire.Release, below bridge.Caller) *Caller {
+	return &Caller{endpoint: endpoint, release: release, below: below}
 }
 
 // Call implements [bridge.Caller].
@@ -48,7 +50,11 @@ func (c *Caller) Call(ctx context.Context, request bridge.Request) (bridge.Respo
 	if !ok || !known {
 		return bridge.Response{}, &bridge.NotSentError{Err: fmt.Errorf("ucp: mcp: no tool for %s %s", request.Method, request.URL)}
 	}
-	body, err := o.call(id, request)
+	encode := o.call
+	if c.release == wire.January11 {
+		encode = o.plainCall
+	}
+	body, err := encode(id, request)
 	if err != nil {
 		return bridge.Response{}, &bridge.NotSentError{Err: err}
 	}
@@ -93,6 +99,35 @@ func (o operation) call(id string, request bridge.Request) ([]byte, error) {
 	return text, nil
 }
 
+// plainCall makes the JSON-RPC message of a request in 2026-01-11: the tool is the method, the profile stands in _meta, and
+// the members of the checkout beside it (UCP 2026-01-11, checkout MCP binding).
+func (o operation) plainCall(id string, request bridge.Request) ([]byte, error) {
+	params := map[string]any{}
+	if o.payload != "" {
+		var members map[string]json.RawMessage // Digit for digit.
+		if err := json.Unmarshal(request.Body, &members); err != nil {
+			return nil, fmt.Errorf("ucp: mcp: the body of %s is no JSON object", o.tool)
+		}
+		for name, member := range members {
+			params[name] = member
+		}
+	}
+	if agent, err := negotiation.ParseAgent(request.Header.Values("UCP-Agent")); err == nil {
+		params["_meta"] = map[string]any{"ucp": map[string]string{"profile": agent.Profile}}
+	}
+	if key := request.Header.Get("Idempotency-Key"); key != "" {
+		params["idempotency_key"] = key
+	}
+	if o.identified {
+		params["id"] = id
+	}
+	text, err := json.Marshal(envelope{Version: "2.0", ID: json.RawMessage("1"), Method: string(o.tool), Params: params})
+	if err != nil {
+		return nil, fmt.Errorf("ucp: mcp: %w", err)
+	}
+	return text, nil
+}
+
 func (c *Caller) request(from bridge.Request, body []byte, session string) bridge.Request {
 	out := from
 	out.Method, out.URL, out.Body = http.MethodPost, c.endpoint, body
@@ -114,7 +149,7 @@ func (c *Caller) request(from bridge.Request, body []byte, session string) bridg
 func (c *Caller) greet(ctx context.Context, about bridge.Request) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.greeted {
+	if c.greeted || c.release == wire.January11 {
 		return c.session, nil
 	}
 	about.Query = true // It changes nothing.

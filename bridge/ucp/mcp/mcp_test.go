@@ -15,6 +15,7 @@ import (
 
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 // asked is what a REST handler was asked.
@@ -110,7 +111,7 @@ func TestBothSides(t *testing.T) {
 			rest := answering(test.status, test.answer, "Retry-After", "7")
 			server := httptest.NewServer(mcp.NewHandler(rest, "shop", "1"))
 			defer server.Close()
-			caller := mcp.NewCaller(server.URL+"/mcp", bridge.NewHTTPCaller(server.Client(), 0, 0))
+			caller := mcp.NewCaller(server.URL+"/mcp", wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
 			request := restRequest(test.method, test.path, test.body)
 			response, err := caller.Call(t.Context(), request)
 			require.NoError(t, err)
@@ -194,7 +195,7 @@ func TestAnOfficialServerWithSessions(t *testing.T) {
 		tools.ServeHTTP(w, r)
 	}))
 	defer listening.Close()
-	caller := mcp.NewCaller(listening.URL, bridge.NewHTTPCaller(listening.Client(), 0, 0))
+	caller := mcp.NewCaller(listening.URL, wire.April2026, bridge.NewHTTPCaller(listening.Client(), 0, 0))
 	for range 2 {
 		response, err := caller.Call(t.Context(), restRequest("GET", "checkout-sessions/a%2Fb", ""))
 		require.NoError(t, err)
@@ -283,7 +284,7 @@ func TestHostileMessages(t *testing.T) {
 func TestWhatCannotBeCalledWasNotSent(t *testing.T) {
 	rest := answering(http.StatusOK, checkout)
 	server := httptest.NewServer(mcp.NewHandler(rest, "shop", "1"))
-	caller := mcp.NewCaller(server.URL, bridge.NewHTTPCaller(server.Client(), 0, 0))
+	caller := mcp.NewCaller(server.URL, wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
 	var notSent *bridge.NotSentError
 	_, err := caller.Call(t.Context(), restRequest("DELETE", "checkout-sessions/1", ""))
 	require.ErrorAs(t, err, &notSent)
@@ -299,7 +300,7 @@ func TestWhatCannotBeCalledWasNotSent(t *testing.T) {
 func TestGarbageStaysGarbage(t *testing.T) {
 	for _, garbage := range []string{"", "<html>", "{}", `{"jsonrpc":"2.0","id":1,"result":7}`, `{"jsonrpc":"2.0","id":1,"result":{}}`} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, garbage) }))
-		caller := mcp.NewCaller(server.URL, bridge.NewHTTPCaller(server.Client(), 0, 0))
+		caller := mcp.NewCaller(server.URL, wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
 		response, err := caller.Call(t.Context(), restRequest("GET", "checkout-sessions/1", ""))
 		require.NoError(t, err)
 		require.Equal(t, garbage, string(response.Body))
@@ -314,7 +315,7 @@ func TestTheSameBytes(t *testing.T) {
 		bodies = append(bodies, string(r.Body))
 		return bridge.Response{Status: 200, Body: []byte(`{"jsonrpc":"2.0","id":1,"result":{"structuredContent":` + checkout + `}}`)}
 	})
-	caller := mcp.NewCaller("https://shop.example/mcp", below)
+	caller := mcp.NewCaller("https://shop.example/mcp", wire.April2026, below)
 	for range 3 {
 		_, err := caller.Call(t.Context(), restRequest("POST", "checkout-sessions/1/complete", `{"b":1,"a":2}`))
 		require.NoError(t, err)
@@ -328,4 +329,47 @@ type callerFunc func(bridge.Request) bridge.Response
 
 func (f callerFunc) Call(_ context.Context, r bridge.Request) (bridge.Response, error) {
 	return f(r), nil
+}
+
+// A handler that panics fails the request, and nothing else: the library has no guard of its own.
+func TestAPanicIsAnAnswer(t *testing.T) {
+	rest := &business{answer: func(http.ResponseWriter, *http.Request) { panic("oh") }}
+	server := httptest.NewServer(mcp.NewHandler(rest, "shop", "1"))
+	defer server.Close()
+	caller := mcp.NewCaller(server.URL+"/mcp", wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
+	for range 2 {
+		response, err := caller.Call(t.Context(), restRequest("GET", "checkout-sessions/chk_1", ""))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusInternalServerError, response.Status)
+	}
+}
+
+// In 2026-01-11 the tools are methods, the profile is in _meta and the checkout beside it; there is no greeting.
+func TestTheFirstRelease(t *testing.T) {
+	rest := answering(http.StatusCreated, checkout)
+	handler := mcp.NewHandler(rest, "shop", "1")
+	var messages []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		messages = append(messages, string(body))
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		handler.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	caller := mcp.NewCaller(server.URL, wire.January11, bridge.NewHTTPCaller(server.Client(), 0, 0))
+	response, err := caller.Call(t.Context(), restRequest("PUT", "checkout-sessions/chk_1", `{"id":"chk_1","line_items":[],"n":9007199254740993}`))
+	require.NoError(t, err)
+	require.JSONEq(t, checkout, string(response.Body))
+	require.Len(t, messages, 1)
+	require.JSONEq(t, `{"jsonrpc":"2.0","id":1,"method":"update_checkout","params":{"_meta":{"ucp":{"profile":"https://platform.example/profile"}},
+	  "idempotency_key":"key-1","id":"chk_1","line_items":[],"n":9007199254740993}}`, messages[0])
+	require.Contains(t, messages[0], "9007199254740993")
+	got := rest.last(t)
+	require.Equal(t, "/checkout-sessions/chk_1", got.Path)
+	require.Equal(t, agent, got.Agent)
+	require.Equal(t, "key-1", got.Key)
+	require.JSONEq(t, `{"id":"chk_1","line_items":[],"n":9007199254740993}`, got.Body)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 )
 
 // envelope is a JSON-RPC message.
@@ -118,4 +120,18 @@ func (a arguments) key() string {
 		return cmp.Or(a.Meta.Key, a.Key)
 	}
 	return a.Key
+}
+
+// agrees tells whether the arguments say the same as the headers, which alone are signed, of who asks and under which key;
+// either may say nothing.
+func (a arguments) agrees(header http.Header) bool {
+	if key := header.Get("Idempotency-Key"); key != "" && a.key() != "" && key != a.key() {
+		return false
+	}
+	lines := header.Values("UCP-Agent")
+	if len(lines) == 0 || a.profile() == "" {
+		return true
+	}
+	agent, err := negotiation.ParseAgent(lines)
+	return err == nil && agent.Profile == a.profile()
 }

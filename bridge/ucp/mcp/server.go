@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
 
 	"github.com/google/uuid"
@@ -69,6 +71,11 @@ func NewHandler(rest http.Handler, name, version string) http.Handler {
 			http.Error(w, http.StatusText(status), status)
 			return
 		}
+		if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
+			// MCP has none since 2025-06-18, and thousands of calls would be one request to whoever counts requests.
+			Refuse(w, body, http.StatusBadRequest, http.Header{}, []byte(`{"code":"invalid_request","content":"Batches of messages are not answered."}`))
+			return
+		}
 		var asked struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
@@ -76,11 +83,14 @@ func NewHandler(rest http.Handler, name, version string) http.Handler {
 		}
 		if json.Unmarshal(body, &asked) == nil {
 			if o, ok := operationOf(asked.Method); ok {
+				r.Header.Set("Host", r.Host)
 				plain(r.Context(), w, rest, o, r.Header, asked.ID, asked.Params)
 				return
 			}
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
+		// The library hands on the headers alone, and the host, which net/http has taken out of them, is asked for below.
+		r.Header.Set("Host", r.Host)
 		buffered := &recorder{header: http.Header{}}
 		tools.ServeHTTP(buffered, r)
 		buffered.send(w)
@@ -105,6 +115,31 @@ func plain(ctx context.Context, w http.ResponseWriter, rest http.Handler, o oper
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // Nobody is there to be told.
+}
+
+// Refuse answers a message, which whoever stands in front of the handler does not let through, with what REST would have
+// answered: a JSON-RPC error with UCP's code. Where the message has no id that can be read, the answer has none.
+func Refuse(w http.ResponseWriter, message []byte, status int, header http.Header, body []byte) {
+	refused := &recorder{header: header, status: status}
+	refused.body.Write(body)
+	var asked struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(message, &asked) != nil || len(asked.ID) == 0 {
+		asked.ID = json.RawMessage("null")
+	}
+	failed := refused.failure()
+	text, err := json.Marshal(envelope{Version: "2.0", ID: asked.ID, Error: failed})
+	if err != nil {
+		http.Error(w, "", http.StatusInternalServerError)
+		return
+	}
+	if after := header.Get("Retry-After"); after != "" {
+		w.Header().Set("Retry-After", after)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(failed.status())
+	_, _ = w.Write(text) // Nobody is there to be told.
 }
 
 // schema is what a tool takes. The checkout itself is described by UCP's schemas, which depend on the release.
@@ -148,6 +183,8 @@ func serve(ctx context.Context, rest http.Handler, o operation, header http.Head
 	body, wrong := o.body(a, given)
 	switch {
 	case wrong != "":
+	case !a.agrees(header):
+		wrong = "The argument meta has another ucp-agent or idempotency-key than the headers."
 	case o.identified && a.ID == "":
 		wrong = "The argument id is missing."
 	case o.key && a.key() == "" && header.Get("Idempotency-Key") == "":
@@ -167,7 +204,8 @@ func serve(ctx context.Context, rest http.Handler, o operation, header http.Head
 	if request.Header == nil {
 		request.Header = http.Header{}
 	}
-	for _, name := range []string{"Content-Length", "Mcp-Session-Id", "Mcp-Protocol-Version", "Accept", "Content-Type", "Content-Digest", "Signature", "Signature-Input"} {
+	request.Host = request.Header.Get("Host")
+	for _, name := range []string{"Host", "Content-Length", "Mcp-Session-Id", "Mcp-Protocol-Version", "Accept", "Content-Type", "Content-Digest", "Signature", "Signature-Input"} {
 		request.Header.Del(name)
 	}
 	request.Header.Set("Accept", "application/json")
@@ -192,7 +230,7 @@ func serve(ctx context.Context, rest http.Handler, o operation, header http.Head
 		request.Header.Set("Request-Signature", "unsigned")
 	}
 	answer := &recorder{header: http.Header{}}
-	rest.ServeHTTP(answer, request)
+	answer.record(rest, request)
 	if answer.code() < http.StatusBadRequest {
 		return answer.body.Bytes(), nil
 	}
@@ -235,6 +273,22 @@ type recorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
+}
+
+// record has a handler answer. The library calls this in a goroutine of its own, where a panic would end the process; so
+// it becomes what net/http makes of one, a request that failed, and is logged as there.
+func (r *recorder) record(by http.Handler, request *http.Request) {
+	defer func() {
+		wrong := recover()
+		if wrong == nil {
+			return
+		}
+		if wrong != http.ErrAbortHandler {
+			slog.ErrorContext(request.Context(), "ucp: mcp: panic", "path", request.URL.Path, "panic", wrong, "stack", string(debug.Stack()))
+		}
+		*r = recorder{header: http.Header{}, status: http.StatusInternalServerError}
+	}()
+	by.ServeHTTP(r, request)
 }
 
 func (r *recorder) Header() http.Header { return r.header }

@@ -33,6 +33,8 @@ type Message struct {
 	Path     string `json:"path,omitempty"`
 	Content  string `json:"content"`
 	Severity string `json:"severity,omitempty"`
+	// Presentation is disclosure where a warning may not be hidden from the buyer (since 2026-04-08).
+	Presentation string `json:"presentation,omitempty"`
 }
 
 // Link is a page to be shown with every checkout; Type is a well-known value such as privacy_policy.

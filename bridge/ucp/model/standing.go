@@ -3,6 +3,7 @@ package model
 import (
 	"iter"
 	"math"
+	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -111,6 +112,21 @@ func (s *Standing) Owed() Owed {
 	default:
 		return Nothing
 	}
+}
+
+// Expires tells until when the checkout can be paid, as the last statement says; far in the future if it does not.
+func (s *Standing) Expires() time.Time {
+	var body struct {
+		ExpiresAt string `json:"expires_at"`
+	}
+	if s.Statement != nil {
+		if value, ok := s.Statement.Value("checkout"); ok && value.Decode(&body) == nil {
+			if at, err := time.Parse(time.RFC3339Nano, body.ExpiresAt); err == nil {
+				return at
+			}
+		}
+	}
+	return time.Unix(1<<40, 0)
 }
 
 // Status is UCP's word for how the checkout stands.

@@ -44,7 +44,9 @@ func ParseAgent(lines []string) (Agent, error) {
 		}
 	}
 	u, err := url.Parse(a.Profile)
-	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil {
+	// A URL has none of the characters below (RFC 3986); what else reads the header would take them for its end.
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil ||
+		strings.ContainsAny(a.Profile, "\"\\ <>") {
 		return invalid("The profile in the header UCP-Agent is no URL.", err)
 	}
 	return a, nil

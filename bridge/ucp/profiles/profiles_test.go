@@ -94,7 +94,7 @@ func TestFailures(t *testing.T) {
 		want   negotiation.Code
 	}{
 		{"a status", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, negotiation.ProfileUnreachable},
-		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) }, negotiation.ProfileUnreachable},
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, negotiation.ProfileUnreachable},
 		{"no JSON", saying("hello"), negotiation.ProfileMalformed},
 		{"a page", saying("{}", "Content-Type", "text/html"), negotiation.ProfileMalformed},
 		{"no version", saying(`{"ucp":{}}`), negotiation.ProfileMalformed},

@@ -50,6 +50,9 @@ func (s *Shop) serve(ctx context.Context, agent *adapter.Adapter, e adapter.Enac
 			model.Reopen:       c.price, // somebody was told no, and may go on
 			model.Confirm:      c.cancel,
 		}[c.Owed()]
+		if answer == nil && !c.Ended() && c.Expires().Before(time.Now()) {
+			answer = c.expire // nobody has paid in time
+		}
 		if answer == nil {
 			return nil
 		}
@@ -97,6 +100,11 @@ func (c *customer) price(ctx context.Context) error {
 		asked = c.Update
 	}
 	statement, err := c.shop.Price(ctx, asked)
+	expires := c.Expires()
+	if c.Statement == nil {
+		expires = time.Now().Add(c.shop.Life)
+	}
+	statement.Body.ExpiresAt = expires.UTC().Format(time.RFC3339Nano)
 	if no, refused := errors.AsType[*model.No](err); refused {
 		switch {
 		case changing:
@@ -214,3 +222,6 @@ func (c *customer) decline(ctx context.Context, no *model.No) error {
 func (c *customer) cancel(ctx context.Context) error {
 	return c.say(ctx, "Cancelled", adapter.Values{})
 }
+
+// expire takes back what was offered.
+func (c *customer) expire(ctx context.Context) error { return c.say(ctx, "Expired", adapter.Values{}) }

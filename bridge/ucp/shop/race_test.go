@@ -5,8 +5,12 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 )
 
 // atOnce does something several times at the same time and gives what each came to.
@@ -284,4 +288,23 @@ func TestTwoHundredBuyers(t *testing.T) {
 	gone := branches[0].ask("POST", "/checkout-sessions", wants("oil-lamp", 1))
 	require.Equal(t, http.StatusBadRequest, gone.status)
 	require.Contains(t, gone.raw, "Insufficient stock")
+}
+
+// TestExpiry: a checkout that was not paid in time is over, at whatever process it is asked for.
+func TestExpiry(t *testing.T) {
+	to := newTown(t)
+	branches := []*branch{
+		to.open(t, func(o *shop.Options, _ *ucp.InboundOptions) { o.Life = time.Nanosecond }), to.open(t),
+	}
+	for _, b := range branches {
+		id := branches[0].create("wick-cotton", 1).id()
+		require.Equal(t, "canceled", b.get(id).state())
+		late := b.complete(id, "success_token")
+		require.Equal(t, http.StatusConflict, late.status, late.raw)
+		require.Equal(t, http.StatusConflict, b.ask("PUT", "/checkout-sessions/"+id, wants("wick-cotton", 2)).status)
+	}
+	id := branches[0].create("wick-cotton", 1).id()
+	require.Equal(t, http.StatusConflict, branches[1].complete(id, "success_token").status)
+	require.EqualValues(t, 200, branches[0].left(t, "wick-cotton", 200))
+	require.Contains(t, branches[1].create("wick-cotton", 1).raw, `"expires_at"`)
 }

@@ -55,6 +55,17 @@ func newAgency(t *testing.T) *agency {
 	mux.HandleFunc("/nothing", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"ucp":{"version":"2026-04-08","capabilities":{}}}`)
 	})
+	entries := func(host string, names ...string) string {
+		said := []string{}
+		for _, name := range names {
+			said = append(said, `"dev.ucp.shopping.`+name+`":[{"version":"2026-04-08","schema":"https://`+host+`/s.json"}]`)
+		}
+		return `{"ucp":{"version":"2026-04-08","capabilities":{` + strings.Join(said, ",") + `}}}`
+	}
+	mux.HandleFunc("/orders", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, entries("ucp.dev", "order")) })
+	mux.HandleFunc("/foreign", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, entries("evil.example", "checkout", "order"))
+	})
 	mux.HandleFunc("/old", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"ucp":{"version":"2020-01-01"}}`)
 	})
@@ -135,7 +146,7 @@ func purchase(
 	defer exec.Close()
 	outbound, err := ucp.NewOutbound(rules, exec, business, ucp.OutboundOptions{
 		Client: server.Client(), Signer: signer, Currency: "EUR",
-		Profiles: map[wire.Release]string{release: agents.URL + "/" + string(release)},
+		Profile: agents.URL + "/{release}",
 		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party, Subject: "ada"}, nil
 		},
@@ -214,7 +225,7 @@ func TestNegotiationOnTheWire(t *testing.T) {
 		{"an unknown product", april, agents.URL + "/2026-04-08", `{"line_items":[{"item":{"id":"wumpus"},"quantity":1}]}`, 200, `"status":"error"`},
 		{"no JSON", april, agents.URL + "/2026-04-08", `{`, 400, `"invalid_request"`},
 		{"no checkout", april + "/none/cancel", agents.URL + "/2026-04-08", ``, 200, `"status":"error"`},
-		{"no such path", "/ucp/2026-04-08/carts", agents.URL + "/2026-04-08", ``, 200, `"resource_not_found"`},
+		{"no such path", "/ucp/2026-04-08/carts", agents.URL + "/2026-04-08", ``, 404, `"not_found"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			status, said := post(t, server, test.path, test.profile, test.body, nil)

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
@@ -112,6 +113,8 @@ type Options struct {
 	Links []model.Link
 	// OrderURL is where a customer sees an order; the order's id is added to it.
 	OrderURL string
+	// Life is how long a checkout can be paid after it was created; 6 hours, UCP's own default, if it is 0.
+	Life time.Duration
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -133,6 +136,9 @@ func New(options Options) (*Shop, error) {
 	}
 	if options.Links == nil {
 		options.Links = []model.Link{}
+	}
+	if options.Life == 0 {
+		options.Life = 6 * time.Hour
 	}
 	if options.Logger == nil {
 		options.Logger = slog.Default()

@@ -145,12 +145,12 @@ func (k *KeptStock) change(ctx context.Context, product string, change func(*sto
 			delete(changed.Holds, name)
 		}
 		store, err := change(&changed)
-		if err != nil && !known || err == nil && !store && len(forgotten) < mostSold {
-			return err
-		}
-		if err != nil { // What is known here may be behind.
+		if (err != nil || !store) && known { // What is known here may be behind.
 			known = false
 			continue
+		}
+		if err != nil || !store && len(forgotten) < mostSold {
+			return err
 		}
 		value, err := json.Marshal(changed)
 		if err != nil {
@@ -188,15 +188,16 @@ func (k *KeptStock) Take(ctx context.Context, name string, pieces map[string]int
 		if fresh == "" {
 			fresh = uuid.NewString()
 		}
+		got := "" // It is asked again where what was known was behind.
 		err := k.change(ctx, product, func(e *stockEntry) (bool, error) {
 			if had, ok := e.Holds[name]; ok {
-				token = had.Token
+				got = had.Token
 				return false, nil
 			}
 			if e.Left < pieces[product] {
 				return false, &Shortage{Product: product, Left: e.Left}
 			}
-			token = fresh
+			got = fresh
 			e.Left -= pieces[product]
 			e.Holds[name] = hold{pieces[product], fresh}
 			return true, nil
@@ -204,6 +205,7 @@ func (k *KeptStock) Take(ctx context.Context, name string, pieces map[string]int
 		if err != nil {
 			return "", errors.Join(err, k.GiveBack(ctx, name, token, taken))
 		}
+		token = got
 		taken = append(taken, product)
 	}
 	return token, nil

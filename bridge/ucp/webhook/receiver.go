@@ -235,12 +235,20 @@ func identify(header http.Header, verified signature.Verified, said wire.Object,
 		sum := sha256.Sum256(body)
 		id = "sha-256:" + base64.RawURLEncoding.EncodeToString(sum[:])
 	}
-	at := trusted("Webhook-Timestamp")
-	if at == "" {
-		at = member(said, "created_time")
+	text := trusted("Webhook-Timestamp")
+	if text == "" {
+		text = member(said, "created_time")
 	}
-	return id, moment(at)
+	at := moment(text)
+	if at.After(time.Now().Add(ahead)) {
+		at = time.Time{}
+	}
+	return id, at
 }
+
+// ahead is how much later than here it may be at a business. What is said to happen after that has no time that is known,
+// lest whatever comes then be taken for stale.
+const ahead = time.Hour
 
 // moment reads a time: seconds since 1970, as in Standard Webhooks, or RFC 3339.
 func moment(text string) time.Time {

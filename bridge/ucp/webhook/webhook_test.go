@@ -225,6 +225,10 @@ func TestOutOfOrderAndAgain(t *testing.T) {
 	require.Equal(t, 200, post("e2", "1790000200"))
 	require.Equal(t, 200, post("e1", "1790000100"))
 	require.Equal(t, []webhook.Verdict{webhook.Fresh, webhook.Stale, webhook.Fresh, webhook.Duplicate, webhook.Duplicate}, p.verdicts)
+	require.Equal(t, 200, post("e9", "99000000000")) // In a thousand years.
+	require.Equal(t, 200, post("e5", "1790000250"))
+	require.Equal(t, []webhook.Verdict{webhook.Fresh, webhook.Fresh}, p.verdicts[5:], "a wrong clock does not silence a business")
+	p.handled = p.handled[:2]
 	p.fail = errors.New("the agent is away")
 	require.Equal(t, 503, post("e4", "1790000300"))
 	p.fail = nil

@@ -61,11 +61,8 @@ func (r Release) lowerOrder(out Object) {
 		delete(object(line, "quantity"), "original")
 	}
 	for _, adjustment := range objects(out, "adjustments") {
-		for _, total := range objects(adjustment, "totals") {
-			n, ok := number(total, "amount")
-			if ok && text(total, "type") == "total" && adjustment["amount"] == nil {
-				adjustment["amount"] = amount(max(n, -n))
-			}
+		if n, ok := adjusted(objects(adjustment, "totals")); ok && adjustment["amount"] == nil {
+			adjustment["amount"] = amount(max(n, -n))
 		}
 		delete(adjustment, "totals")
 		for _, line := range objects(adjustment, "line_items") {
@@ -77,6 +74,21 @@ func (r Release) lowerOrder(out Object) {
 	delete(out, "attribution")
 	delete(out, "label")
 	delete(out, "messages")
+}
+
+// adjusted is what an adjustment comes to: its total, else the sum of what it has.
+func adjusted(totals []Object) (sum int64, ok bool) {
+	for _, total := range totals {
+		n, whole := number(total, "amount")
+		switch {
+		case !whole:
+			continue
+		case text(total, "type") == "total":
+			return n, true
+		}
+		sum, ok = sum+n, true
+	}
+	return sum, ok
 }
 
 // EncodeOrder makes the order of a webhook, which is what [GetOrder] answers with.

@@ -56,6 +56,9 @@ type Exchange struct {
 	// Currency is the currency of the checkout, an ISO 4217 code, which requests carry in 2026-01-11, where context.currency
 	// does not say it, and orders do not carry before 2026-04-08.
 	Currency string
+	// Draft tells that the business speaks the draft after 2026-04-08, which has other consents and destinations in
+	// requests. Answers of it are understood in any case.
+	Draft bool
 }
 
 // Object is a JSON object as [Decode] gives it: numbers are [encoding/json.Number].

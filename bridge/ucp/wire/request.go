@@ -27,6 +27,9 @@ func (r Release) EncodeRequest(x Exchange, model Object) (Object, error) {
 		delete(out, answered)
 	}
 	delete(object(out, "discounts"), "applied")
+	if x.Draft && r == April2026 {
+		lowerDraft(out)
+	}
 	if x.Operation == CompleteCheckout {
 		return r.encodeComplete(out), nil
 	}
@@ -110,6 +113,7 @@ func (r Release) DecodeRequest(x Exchange, body Object) (Object, error) {
 		return nil, &UnknownReleaseError{string(r)}
 	}
 	out := cloned(body)
+	raiseDraft(out)
 	if x.Operation == CompleteCheckout {
 		return r.decodeComplete(out), nil
 	}

@@ -83,6 +83,7 @@ func (r Release) DecodeResponse(x Exchange, status int, body Object) (int, Objec
 		return status, out, nil
 	}
 	r.raiseMetadata(out)
+	raiseDraft(out)
 	if out["id"] == nil && object(out, "ucp")["status"] == "success" && hasError(out) {
 		object(out, "ucp")["status"] = "error"
 	}

@@ -31,11 +31,13 @@ func lowerTotals(in Object, name string) {
 		if !ok {
 			continue
 		}
-		if kind := text(total, "type"); !slices.Contains(legacyTotals, kind) {
+		// The sign is said by the type alone: what goes against that of its type is of the other kind.
+		switch kind := text(total, "type"); {
+		case kind == "subtotal" || kind == "total":
+		case n < 0 && !reduces(kind):
+			total["type"] = "discount"
+		case n > 0 && reduces(kind), !slices.Contains(legacyTotals, kind):
 			total["type"] = "fee"
-			if n < 0 {
-				total["type"] = "discount"
-			}
 		}
 		if n < 0 {
 			total["amount"] = amount(-n)
@@ -52,7 +54,8 @@ func (e *TotalsError) Error() string { return "ucp: the totals do not add up: " 
 
 // CheckTotals tells whether totals in the model add up (UCP 2026-04-08, checkout, totals): exactly one subtotal and one
 // total, the sum of all but the total is the total, the lines below an entry sum up to it, discounts are negative, what
-// is charged is not, and no amount is larger than 2^53-1. The error is a [*TotalsError]. A platform must not complete a
+// is charged is not, what is of the shop's own kind has a display_text, and no amount is larger than 2^53-1. The guard
+// totals-add-up of the protocol ucp-incremental says the same. The error is a [*TotalsError]. A platform must not complete a
 // checkout on its own whose totals do not add up.
 func CheckTotals(totals []any) error {
 	var sum, total int64
@@ -70,6 +73,9 @@ func CheckTotals(totals []any) error {
 			return &TotalsError{fmt.Sprintf("%s is %d, but lowers the total", kind, n)}
 		case slices.Contains([]string{"subtotal", "fulfillment", "tax", "fee"}, kind) && n < 0:
 			return &TotalsError{fmt.Sprintf("%s is %d, but is a charge", kind, n)}
+		}
+		if _, named := entry["display_text"].(string); !named && !slices.Contains(legacyTotals, kind) {
+			return &TotalsError{fmt.Sprintf("%s has no display_text", kind)}
 		}
 		if err := checkLines(entry, kind, n); err != nil {
 			return err
@@ -98,9 +104,13 @@ func CheckTotals(totals []any) error {
 const maxAmount = 1<<53 - 1
 
 func checkLines(entry Object, kind string, want int64) error {
-	lines := array(entry, "lines")
-	if len(lines) == 0 {
+	value, there := entry["lines"]
+	if !there {
 		return nil
+	}
+	lines, ok := value.([]any)
+	if !ok && value != nil {
+		return &TotalsError{fmt.Sprintf("the lines of %s are no list", kind)}
 	}
 	var sum int64
 	for _, element := range lines {

@@ -13,7 +13,9 @@ func TestCheckTotals(t *testing.T) {
 	for _, test := range []struct{ name, totals, want string }{
 		{"sums up", `[{"type":"subtotal","amount":10},{"type":"discount","amount":-3},{"type":"total","amount":7}]`, ""},
 		{"several of a kind", `[{"type":"subtotal","amount":10},{"type":"tax","amount":1},{"type":"tax","amount":2},{"type":"total","amount":13}]`, ""},
-		{"a kind of the shop's own", `[{"type":"subtotal","amount":10},{"type":"gift","amount":-1},{"type":"total","amount":9}]`, ""},
+		{"a kind of the shop's own", `[{"type":"subtotal","amount":10},{"type":"gift","amount":-1,"display_text":"Gift"},{"type":"total","amount":9}]`, ""},
+		{"a kind without a name", `[{"type":"subtotal","amount":10},{"type":"gift","amount":-1},{"type":"total","amount":9}]`, "gift has no display_text"},
+		{"no lines at all", `[{"type":"subtotal","amount":10},{"type":"tax","amount":3,"lines":[]},{"type":"total","amount":13}]`, "lines of tax sum up to 0"},
 		{"lines sum up", `[{"type":"subtotal","amount":10},{"type":"tax","amount":3,"lines":[{"amount":1},{"amount":2}]},{"type":"total","amount":13}]`, ""},
 		{"nothing to pay", `[{"type":"subtotal","amount":0},{"type":"total","amount":0}]`, ""},
 		{"wrong sum", `[{"type":"subtotal","amount":10},{"type":"total","amount":9}]`, "sum up to 10, the total is 9"},

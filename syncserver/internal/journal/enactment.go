@@ -110,6 +110,9 @@ func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time
 		return d
 	}
 	f, outcomes := enactment.Judge(e.state, fresh...)
+	for n := range outcomes {
+		outcomes[n].Rejection = wire.Shorten(outcomes[n].Rejection)
+	}
 	entry := &wire.Entry{
 		Hash: e.rules.Hash(), Key: e.key, Finalisation: f, Decided: max(mark, e.decided), At: now, Seats: e.seatsAfter(f),
 	}
@@ -137,6 +140,20 @@ func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time
 		}
 	}
 	return d
+}
+
+// refuse turns what would be decided of a window with one attempt into a refusal, because it is larger than so many bytes.
+func (d *draft) refuse(e *Enactment, limit int) {
+	rejection := &enactment.Rejection{Code: enactment.Malformed, Detail: fmt.Sprintf(
+		"with what is known it would have more than the %d bytes that can be stored and delivered", limit)}
+	outcome := enactment.Outcome{Rejection: rejection, Sequence: e.state.Sequence()}
+	a := &d.fresh[0]
+	d.outcomes[0], d.judged[0], d.guess = outcome, outcome, true
+	d.entry.Finalisation = enactment.Finalisation{Sequence: e.state.Sequence()}
+	d.entry.Seats, d.entry.Digests = e.seats, nil
+	d.entry.Refused = []wire.Refusal{{
+		Identity: a.Identity, Attempt: a.ID, Digest: a.Digest(), Action: a.Action, Sequence: outcome.Sequence, Rejection: rejection,
+	}}
 }
 
 // firstOf finds an earlier attempt of the window under the same name, -1 if there is none.

@@ -58,7 +58,8 @@ func open(t testing.TB, server *embedded.Server, rules *enactment.Rules, change 
 	require.NoError(t, err)
 	t.Cleanup(requests.End)
 	config := journal.Config{
-		Conn: requests, Subjects: subjects(t), Codec: wire.Codec{Rules: rules}, Retention: time.Hour,
+		MaxEntry: wire.LimitsOf(conn.MaxPayload()).Entry,
+		Conn:     requests, Subjects: subjects(t), Codec: wire.Codec{Rules: rules}, Retention: time.Hour,
 		Clock: time.Now, Timeout: 10 * time.Second, Cache: 1000, Logger: slog.Default(),
 	}
 	for _, c := range change {

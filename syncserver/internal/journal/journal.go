@@ -39,6 +39,8 @@ type Config struct {
 	Clock func() time.Time
 	// Timeout bounds one write.
 	Timeout time.Duration
+	// MaxEntry is how many bytes an entry may have.
+	MaxEntry int
 	// Cache is how many instances may be kept of enactments that nobody uses at the moment.
 	Cache int
 	// SnapshotEvery is after how many finalisations an enactment gets a new snapshot; 0 for never.
@@ -107,6 +109,14 @@ func (j *Journal) Decide(
 ) (outcomes []enactment.Outcome, err error) {
 	e, done := j.take(key)
 	defer done()
+	return j.decide(ctx, e, window, mark)
+}
+
+// decide is Decide, for an enactment that is locked. A window whose entry would be too large is divided, and what happens
+// by one attempt alone and is too large is refused.
+func (j *Journal) decide(
+	ctx context.Context, e *Enactment, window []Arrival, mark uint64,
+) (outcomes []enactment.Outcome, err error) {
 	for backoff := stream.FirstBackoff; ; {
 		if e.doubt {
 			if err := j.catchUp(ctx, e); err != nil {
@@ -116,6 +126,17 @@ func (j *Journal) Decide(
 		d := e.draft(window, mark, j.Clock(), j.Retention)
 		if d.entry == nil {
 			return d.outcomes, nil
+		}
+		if !j.Codec.EntryFits(d.entry, j.MaxEntry) {
+			if len(window) > 1 {
+				first, err := j.decide(ctx, e, window[:len(window)/2], 0)
+				if err != nil {
+					return nil, err
+				}
+				second, err := j.decide(ctx, e, window[len(window)/2:], mark)
+				return append(first, second...), err
+			}
+			d.refuse(e, j.MaxEntry)
 		}
 		if d.guess && !e.loaded {
 			// Refused although nothing is known of the enactment: it will be there already.

@@ -28,13 +28,21 @@ func (b *batch) full() bool {
 	return b.count >= b.most || b.text != nil && b.text.Size() > b.mostBytes
 }
 
+// more says of what was added last of an enactment that there is more, if anything was.
+func (b *batch) more(key enactment.Key) {
+	at, ok := b.last[key]
+	switch {
+	case !ok:
+	case b.text != nil:
+		b.text.More(at)
+	default:
+		b.deliveries[at].More = true
+	}
+}
+
 func (b *batch) add(d adapter.Delivery) {
-	if at, ok := b.last[d.Key]; ok && !d.Revoked {
-		if b.text != nil {
-			b.text.More(at)
-		} else {
-			b.deliveries[at].More = true
-		}
+	if !d.Revoked {
+		b.more(d.Key)
 	}
 	b.last[d.Key] = b.count
 	b.count++

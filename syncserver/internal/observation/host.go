@@ -38,7 +38,8 @@ type Config struct {
 	// Records is of how many enactments of one identity it is remembered which feed has them; of others it is read when
 	// it is needed.
 	Records int
-	// MaxBytes bounds one answer.
+	// MaxBytes is how large a batch for a feed elsewhere may be before what comes next is left to the batch that follows:
+	// it becomes larger by one delivery, and by a short history.
 	MaxBytes int
 	Logger   *slog.Logger
 }

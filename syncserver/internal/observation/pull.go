@@ -15,6 +15,10 @@ const (
 	mostItems      = 1024
 	longestWait    = 30 * time.Second
 	busy           = time.Millisecond
+	// wholeItems is how long a history may be that is never cut, and wholeShare the part of a batch's bytes that it may
+	// have. A batch may become larger by so much.
+	wholeItems = 64
+	wholeShare = 8
 )
 
 // pull makes the next batch, or gives the last one again if it did not arrive. It is encoded where text is not nil.
@@ -36,9 +40,10 @@ func (s *session) pull(ctx context.Context, r *wire.FeedRequest, text *wire.Batc
 		}
 	}
 	b := &batch{
-		most: min(max(r.Most, 1), mostDeliveries), mostBytes: s.group.host.MaxBytes / 2, text: text,
+		most: min(max(r.Most, 1), mostDeliveries), mostBytes: s.group.host.MaxBytes, text: text,
 		last: make(map[enactment.Key]int),
 	}
+	s.goOn(b)
 	for _, key := range r.Recall {
 		if b.full() {
 			break // it will be asked for again

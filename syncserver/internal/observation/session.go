@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nuid"
 
+	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/lease"
 )
@@ -34,6 +35,8 @@ type session struct {
 	claimed map[enactment.Key]bool
 	// fetched are enactments that were made the feed's together with others, and are delivered when the session is there.
 	fetched map[enactment.Key]fetched
+	// rest is what a batch had no room for of the history that it ended with.
+	rest []adapter.Delivery
 	// begun is where the session started: what the feed had before was delivered up to there.
 	begun struct{ position, number uint64 }
 	// swept is how far the records were looked through.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 )
@@ -63,11 +64,20 @@ func (s *session) sweep(ctx context.Context, b *batch) error {
 		}
 		key := s.swept.due[0]
 		s.swept.due = s.swept.due[1:]
-		if r, known := s.group.records.get(key); known && s.has(r) {
+		r, known := s.group.records.get(key)
+		if known && s.has(r) {
 			continue
 		}
-		if err := s.take(ctx, b, key, 0); err != nil {
+		got, err := s.fetch(ctx, key, 0)
+		switch {
+		case err != nil:
 			return err
+		case len(got.history) > 0:
+			if err := s.deliverAll(ctx, b, got.history, got.record, 0); err != nil {
+				return err
+			}
+		case got.lost && known && r.form.Feed == s.feed:
+			b.add(adapter.Delivery{Key: key, Revoked: true}) // it may have got a part of it
 		}
 	}
 	return nil

@@ -17,10 +17,18 @@ import (
 // ringSize is how many entries the tail keeps for sessions that are a little behind.
 const ringSize = 8192
 
+// ringBytes is how many bytes of entries the tail keeps, as they are in the log, and mostItemBytes how many are read at
+// once; but one entry at the least.
+const (
+	ringBytes     = 32 << 20
+	mostItemBytes = 4 << 20
+)
+
 // item is an entry of the log and its place in the stream.
 type item struct {
 	sequence uint64
 	entry    *wire.Entry
+	bytes    int    // in the log
 	trail    *trail // nil where the item was not followed, or nothing happened
 }
 
@@ -43,7 +51,9 @@ type tail struct {
 	mu   sync.Mutex
 	ring []item // of everything after base, in order
 	base uint64
-	wake chan struct{} // closed when something was added
+	// bytes is how large the ring's entries are together.
+	bytes int
+	wake  chan struct{} // closed when something was added
 	// known has what this process wrote itself and has not come back yet.
 	known map[uint64]*wire.Entry
 	// trails has the enactments that are in the ring.
@@ -116,9 +126,10 @@ func (t *tail) take(msg jetstream.Msg) {
 	if sequence <= t.last() {
 		return
 	}
-	t.ring = append(t.ring, item{sequence, entry, t.onTrail(sequence, entry)})
-	if len(t.ring) >= 2*ringSize {
-		t.forget(ringSize)
+	t.ring = append(t.ring, item{sequence, entry, len(msg.Data()), t.onTrail(sequence, entry)})
+	t.bytes += len(msg.Data())
+	if len(t.ring) >= 2*ringSize || t.bytes > ringBytes && len(t.ring) > 1 {
+		t.forget(len(t.ring) / 2)
 	}
 	close(t.wake)
 	t.wake = make(chan struct{})
@@ -145,6 +156,7 @@ func (t *tail) onTrail(sequence uint64, entry *wire.Entry) *trail {
 // forget drops the oldest items. The caller holds the mutex.
 func (t *tail) forget(count int) {
 	for i := range t.ring[:count] {
+		t.bytes -= t.ring[i].bytes
 		if on := t.ring[i].trail; on != nil {
 			if on.count--; on.count == 0 {
 				delete(t.trails, t.ring[i].entry.Key)
@@ -188,14 +200,16 @@ func (t *tail) start() uint64 {
 // read gives what follows a place in the stream from the stream itself.
 func (t *tail) read(ctx context.Context, r stream.Reader, subject string, after uint64, most int) ([]item, error) {
 	var items []item
+	bytes := 0
 	err := r.Read(ctx, subject, after+1, func(m stream.Message) (bool, error) {
 		entry, err := t.codec.DecodeEntry(m.Data)
 		if err != nil {
 			t.logger.Error("a message of the log cannot be read", "sequence", m.Sequence, "error", err)
 			entry = &wire.Entry{}
 		}
-		items = append(items, item{sequence: m.Sequence, entry: entry})
-		return len(items) < most, nil
+		items = append(items, item{sequence: m.Sequence, entry: entry, bytes: len(m.Data)})
+		bytes += len(m.Data)
+		return len(items) < most && bytes < mostItemBytes, nil
 	})
 	return items, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -157,9 +158,14 @@ func (s *session) fetchAll(ctx context.Context, keys []enactment.Key, until map[
 		return nil
 	}
 	got := make([]fetched, len(keys))
+	var bytes atomic.Int64
 	err := together(len(keys), func(n int) error {
+		if bytes.Load() > mostItemBytes {
+			return nil // it is fetched when the session is there
+		}
 		var err error
 		got[n], err = s.fetch(ctx, keys[n], until[keys[n]])
+		bytes.Add(int64(sizeOf(got[n].history)))
 		return err
 	})
 	for n, key := range keys {
@@ -205,8 +211,7 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 	}
 	if got, ok := s.fetched[e.Key]; ok {
 		delete(s.fetched, e.Key)
-		s.deliverAll(b, got.history, got.record, i.sequence)
-		return nil
+		return s.deliverAll(ctx, b, got.history, got.record, i.sequence)
 	}
 	r, known := s.group.records.get(e.Key)
 	var err error
@@ -255,6 +260,8 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 type fetched struct {
 	history []item
 	record  record
+	// lost tells that it is not for the identity to see, because the role is another party's.
+	lost bool
 }
 
 // take makes an enactment the feed's, if it may be, and delivers its whole history, which has the message of the
@@ -262,7 +269,7 @@ type fetched struct {
 func (s *session) take(ctx context.Context, b *batch, key enactment.Key, until uint64) error {
 	got, err := s.fetch(ctx, key, until)
 	if err == nil && len(got.history) > 0 {
-		s.deliverAll(b, got.history, got.record, until)
+		err = s.deliverAll(ctx, b, got.history, got.record, until)
 	}
 	return err
 }
@@ -274,8 +281,12 @@ func (s *session) fetch(ctx context.Context, key enactment.Key, until uint64) (f
 	if err != nil {
 		return fetched{}, err
 	}
-	if len(history) == 0 || !s.allowed(history[len(history)-1].entry.Seats) ||
-		!slices.ContainsFunc(history, func(i item) bool { return s.interesting(i.entry) }) {
+	switch {
+	case len(history) == 0:
+		return fetched{}, nil
+	case !s.allowed(history[len(history)-1].entry.Seats):
+		return fetched{lost: true}, nil
+	case !slices.ContainsFunc(history, func(i item) bool { return s.interesting(i.entry) }):
 		return fetched{}, nil
 	}
 	if until == 0 && history[0].sequence > s.position {
@@ -285,7 +296,7 @@ func (s *session) fetch(ctx context.Context, key enactment.Key, until uint64) (f
 	if errors.Is(err, errForeign) {
 		return fetched{}, nil
 	}
-	return fetched{history, r}, err
+	return fetched{history: history, record: r}, err
 }
 
 // recall delivers the history of an enactment again, which the feed has released; or says that it is not the feed's.
@@ -308,21 +319,64 @@ func (s *session) recall(ctx context.Context, b *batch, key enactment.Key) error
 		b.add(adapter.Delivery{Key: key, Revoked: true})
 		return nil
 	}
-	s.deliverAll(b, history, r, 0)
-	return nil
+	return s.deliverAll(ctx, b, history, r, 0)
 }
 
-// deliverAll delivers a history. The session is, or will be in a moment, where until says, if not beyond.
-func (s *session) deliverAll(b *batch, history []item, r record, until uint64) {
-	begins := true
-	for _, i := range history {
-		if s.deliver(b, i.entry, r, begins) {
-			begins = false
+// deliverAll delivers a history, as much of it as there is room for; the rest comes first in the batches that follow. The
+// session is, or will be in a moment, where until says, if not beyond.
+func (s *session) deliverAll(ctx context.Context, b *batch, history []item, r record, until uint64) error {
+	whole := len(history) <= wholeItems && sizeOf(history) <= b.mostBytes/wholeShare
+	if last := s.number + uint64(len(history)); !whole && (r.form.Session != s.name || r.form.Batch < last) {
+		// Should the feed go elsewhere before it has all of the history, it has none of it. Each batch has something of it.
+		var err error
+		r, err = s.group.change(ctx, r.form.Key, s.feed, false, func(f *recordForm) { f.Batch, f.Session = last, s.name })
+		if errors.Is(err, errForeign) {
+			b.add(adapter.Delivery{Key: r.form.Key, Revoked: true})
+			return nil
+		}
+		if err != nil {
+			return err
 		}
 	}
+	begins := true
+	for _, i := range history {
+		if d, ok := s.show(i.entry, r, begins); ok {
+			begins = false
+			if whole {
+				b.add(d)
+			} else {
+				s.rest = append(s.rest, d)
+			}
+		}
+	}
+	s.goOn(b)
 	if last := history[len(history)-1].sequence; last > max(s.position, until) {
 		s.ahead[r.form.Key] = last
 	}
+	return nil
+}
+
+// goOn delivers what is left of a history. Where something is left after that, the batch is full.
+func (s *session) goOn(b *batch) {
+	for len(s.rest) > 0 && !b.full() {
+		b.add(s.rest[0])
+		s.rest[0] = adapter.Delivery{}
+		s.rest = s.rest[1:]
+	}
+	if len(s.rest) > 0 {
+		b.more(s.rest[0].Key)
+	} else {
+		s.rest = nil
+	}
+}
+
+// sizeOf is how many bytes items have in the log.
+func sizeOf(items []item) int {
+	bytes := 0
+	for i := range items {
+		bytes += items[i].bytes
+	}
+	return bytes
 }
 
 // history reads the log of an enactment, without refusals. A replica that has not got so far as said is asked again.
@@ -336,7 +390,7 @@ func (s *session) history(ctx context.Context, key enactment.Key, until uint64) 
 				return false, err
 			}
 			if entry.Key == key && len(entry.Finalisation.Instances) > 0 {
-				history = append(history, item{sequence: m.Sequence, entry: entry})
+				history = append(history, item{sequence: m.Sequence, entry: entry, bytes: len(m.Data)})
 			}
 			return true, nil
 		})
@@ -349,8 +403,15 @@ func (s *session) history(ctx context.Context, key enactment.Key, until uint64) 
 	}
 }
 
-// deliver adds what the identity sees of an entry; false if it sees nothing.
-func (s *session) deliver(b *batch, e *wire.Entry, r record, begins bool) bool {
+// deliver adds what the identity sees of an entry, if it sees anything.
+func (s *session) deliver(b *batch, e *wire.Entry, r record, begins bool) {
+	if d, ok := s.show(e, r, begins); ok {
+		b.add(d)
+	}
+}
+
+// show projects an entry; false if the identity sees nothing of it.
+func (s *session) show(e *wire.Entry, r record, begins bool) (adapter.Delivery, bool) {
 	f := enactment.Finalisation{Sequence: e.Finalisation.Sequence, Completed: e.Finalisation.Completed}
 	for i := range e.Finalisation.Instances {
 		if seen, ok := s.group.host.Codec.Rules.Project(s.group.identity.Role, e.Finalisation.Instances[i]); ok {
@@ -358,10 +419,9 @@ func (s *session) deliver(b *batch, e *wire.Entry, r record, begins bool) bool {
 		}
 	}
 	if len(f.Instances) == 0 && !f.Completed {
-		return false
+		return adapter.Delivery{}, false
 	}
-	b.add(adapter.Delivery{Key: e.Key, Finalisation: f, Begins: begins, Handled: f.Sequence <= r.form.Stored})
-	return true
+	return adapter.Delivery{Key: e.Key, Finalisation: f, Begins: begins, Handled: f.Sequence <= r.form.Stored}, true
 }
 
 // store keeps positions.

@@ -42,7 +42,6 @@ func partitionOf(key enactment.Key) int {
 // Bounds of one message of arrivals. The place of an arrival in its message must be less than placesPerMessage.
 const (
 	mostArrivals     = 128
-	mostArrivalBytes = 256 << 10
 	placesPerMessage = 1024
 )
 
@@ -60,6 +59,8 @@ type Config struct {
 	Health *stream.Health
 	// Timeout bounds one write.
 	Timeout time.Duration
+	// Together is how many bytes of several attempts, or answers, may be in one message before the last of them.
+	Together int
 	// Tracer makes a span for each attempt that is judged; the zero value makes none.
 	Tracer tracing.Tracer
 	Logger *slog.Logger
@@ -190,10 +191,8 @@ func (in *Intake) take(p *part) ([]wire.Arrival, []byte) {
 	p.waiting = slices.DeleteFunc(p.waiting, func(a wire.Arrival) bool { return in.waiting[a.Token] == nil })
 	in.mu.Unlock()
 	n, size := 0, 0
-	for n < len(p.waiting) && n < mostArrivals && size < mostArrivalBytes {
-		for _, v := range p.waiting[n].Attempt.Values {
-			size += len(v.String())
-		}
+	for n < len(p.waiting) && n < mostArrivals && size < in.Together {
+		size += wire.AttemptBound(&p.waiting[n].Attempt)
 		n++
 	}
 	arrivals := p.waiting[:n:n]

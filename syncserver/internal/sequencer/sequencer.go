@@ -318,7 +318,7 @@ func (s *sequencer) tell(w *window, answer func(i int) result) {
 			text = wire.AppendAnswer(text, &r.outcome)
 		}
 		messages[reply] = text
-		if int64(len(text)) > s.config.Conn.MaxPayload()/2 {
+		if len(text) > s.config.Together {
 			s.send(reply, text)
 			delete(messages, reply)
 		}

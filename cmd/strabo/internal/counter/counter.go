@@ -27,11 +27,17 @@ import (
 
 // Options configures a [Counter].
 type Options struct {
+	// Protocol is simple-ucp, on which all is asked for at once and with [shopper.New], or ucp-incremental, on which a
+	// checkout is filled in step by step, with [shopper.NewStepwise]; the latter if it is empty.
+	Protocol string
 	// Profile and Signer are those of [ucp.OutboundOptions].
 	Profile string
 	Signer  *signature.Signer
-	// Decide is asked about each bill; see [shopper.New].
+	// Decide is asked about each bill; see [shopper.New] and [shopper.StepwiseOptions].
 	Decide func(shopper.Bill) shopper.Decision
+	// Show and HandOff are those of [shopper.StepwiseOptions].
+	Show    func(ucp.Message)
+	HandOff func(url string, why []ucp.Message)
 	// Currency is the one to buy in.
 	Currency string
 	// Engine opens what the agent and the bridge meet on; in memory if nil.
@@ -60,7 +66,7 @@ type Options struct {
 // Counter is a place to buy at one shop. It is safe for concurrent use.
 type Counter struct {
 	engine  *engine.Engine
-	shopper *shopper.Shopper
+	shopper agent
 	// ctx ends when the counter is closed, and when the fate of a call is unknown, with that as its cause.
 	ctx    context.Context
 	stop   context.CancelCauseFunc
@@ -74,12 +80,24 @@ type Counter struct {
 	last map[enactment.Key]lastCalls // of each checkout whose end is not known
 }
 
+// agent is the one that buys.
+type agent interface {
+	Run(ctx context.Context) error
+	Buy(ctx context.Context, wish shopper.Wish) (shopper.Ending, error)
+}
+
+const (
+	simple      = "simple-ucp"
+	incremental = "ucp-incremental"
+)
+
 // errClosed is why a purchase ends when the counter is closed.
 var errClosed = errors.New("counter: closed")
 
 // Open makes a counter at a shop that was discovered; close it when it is needed no more.
 func Open(business *ucp.Business, options Options) (*Counter, error) {
-	rules, err := protocols.Load("simple-ucp",
+	options.Protocol = cmp.Or(options.Protocol, incremental)
+	rules, err := protocols.Load(options.Protocol,
 		enactment.WithParties("Platform", "shopper"), enactment.WithParties("Business", "outbound-bridge"))
 	if err != nil {
 		return nil, fmt.Errorf("counter: %w", err)
@@ -105,15 +123,30 @@ func Open(business *ucp.Business, options Options) (*Counter, error) {
 }
 
 func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options Options) (err error) {
-	if c.shopper, err = shopper.New(rules, c.engine, options.Decide, adapter.WithLogger(options.Logger)); err != nil {
+	switch options.Protocol {
+	case simple:
+		c.shopper, err = shopper.New(rules, c.engine, options.Decide, adapter.WithLogger(options.Logger))
+	case incremental:
+		c.shopper, err = shopper.NewStepwise(rules, c.engine, shopper.StepwiseOptions{
+			Decide: options.Decide, Show: options.Show, HandOff: options.HandOff, Currency: options.Currency,
+		}, adapter.WithLogger(options.Logger))
+	default:
+		err = fmt.Errorf("counter: nobody shops by %s", options.Protocol)
+	}
+	if err != nil {
 		return err
+	}
+	patience := bridge.Patience{Deadline: options.Patience}
+	if options.Patience > 0 {
+		// What the shop takes its time for is waited for no longer, so that it can be said how it stands.
+		patience.Until = time.Now().Add(options.Patience)
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
 		Profile: options.Profile, Signer: options.Signer,
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
-		Patience: bridge.Patience{Deadline: options.Patience},
-		Audit:    c.sink(options.Audit),
+		Patience: patience, Discloses: options.Show != nil,
+		Audit: c.sink(options.Audit),
 		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party, Subject: options.Subject}, nil
 		},

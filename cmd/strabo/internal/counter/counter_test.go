@@ -45,6 +45,9 @@ func serve(t *testing.T, shop *demoshop.Shop, options demoshop.ServeOptions) *uc
 func open(t *testing.T, business *ucp.Business, options counter.Options) *counter.Counter {
 	t.Helper()
 	options.Logger, options.Currency = quiet(), demoshop.Currency
+	if options.Protocol == "" {
+		options.Protocol = "simple-ucp"
+	}
 	options.Subject, options.Approvals = "ada", policy.StandingGrant{By: "ada"}
 	at, err := counter.Open(business, options)
 	require.NoError(t, err)
@@ -72,6 +75,17 @@ func wish(item string) shopper.Wish {
 	}
 }
 
+// stepwise is a payment in the form of ucp-incremental.
+func stepwise(decide func(shopper.Bill) shopper.Decision) func(shopper.Bill) shopper.Decision {
+	return func(b shopper.Bill) shopper.Decision {
+		d := decide(b)
+		if d.Pay != nil {
+			d.Pay = map[string]any{"payment": map[string]any{"instruments": []any{d.Pay}}}
+		}
+		return d
+	}
+}
+
 // TestEndings drives the whole of it, agent to agent over HTTP, to each end that there is.
 func TestEndings(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -86,30 +100,36 @@ func TestEndings(t *testing.T) {
 		"unknown":   {"candle", paying("success_token"), "Refused", "Product candle not found"},
 		"cancelled": {"lantern-brass", func(shopper.Bill) shopper.Decision { return shopper.Decision{Cancel: true} }, "Cancelled", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			shop, err := demoshop.New(0)
-			require.NoError(t, err)
-			told := new(story.Story)
-			business := serve(t, shop, demoshop.ServeOptions{Recorder: told.Recorder("shop")})
-			at := open(t, business, counter.Options{Decide: test.decide, Recorder: told.Recorder("platform"), Audit: told})
-			ending, err := at.Buy(t.Context(), wish(test.item))
-			require.NoError(t, err)
-			require.Equal(t, test.action, ending.Action)
-			if test.said == "" {
-				require.True(t, ending.Said.IsZero())
-			} else {
-				require.Contains(t, ending.Said.String(), test.said)
-			}
-			orders := 0
-			if test.action == "Completed" {
-				orders = 1
-				total, ok := ending.Bill.Total()
-				require.True(t, ok)
-				require.EqualValues(t, 4200+450, total)
-			}
-			require.Equal(t, orders, shop.Orders())
-			requireToldWithoutSecrets(t, told)
-		})
+		for _, protocol := range []string{"simple-ucp", "ucp-incremental"} {
+			t.Run(name+" by "+protocol, func(t *testing.T) {
+				decide := test.decide
+				if protocol == "ucp-incremental" {
+					decide = stepwise(decide)
+				}
+				shop, err := demoshop.New(0)
+				require.NoError(t, err)
+				told := new(story.Story)
+				business := serve(t, shop, demoshop.ServeOptions{Recorder: told.Recorder("shop")})
+				at := open(t, business, counter.Options{Protocol: protocol, Decide: decide, Recorder: told.Recorder("platform"), Audit: told})
+				ending, err := at.Buy(t.Context(), wish(test.item))
+				require.NoError(t, err)
+				require.Equal(t, test.action, ending.Action)
+				if test.said == "" {
+					require.True(t, ending.Said.IsZero())
+				} else {
+					require.Contains(t, ending.Said.String(), test.said)
+				}
+				orders := 0
+				if test.action == "Completed" {
+					orders = 1
+					total, ok := ending.Bill.Total()
+					require.True(t, ok)
+					require.EqualValues(t, 4200+450, total)
+				}
+				require.Equal(t, orders, shop.Orders())
+				requireToldWithoutSecrets(t, told)
+			})
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge"
@@ -69,11 +70,17 @@ func Resume(ctx context.Context, journal bridge.Journal, id string, about any) (
 		if e.Kind == bridge.EntryDiverged {
 			p.diverged = e.Detail
 		}
-		if p.Decided == "" && (e.Instance == "Complete" || e.Instance == "Cancel") {
-			p.Decided = e.Instance
+		if action := actionOf(e.Instance); p.Decided == "" && (action == "Complete" || action == "Cancel") {
+			p.Decided = action
 		}
 	}
 	return p, nil
+}
+
+// actionOf gives the action of an instance as a journal names it: alone, or before the values of its keys.
+func actionOf(instance string) string {
+	action, _, _ := strings.Cut(instance, "{")
+	return action
 }
 
 // keyOf gives the enactment that a checkout is.

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/strabo-engine/strabo/bridge"
@@ -145,7 +147,7 @@ func (e *UnknownError) read(entries []bridge.Entry) {
 		switch entry.Kind {
 		case bridge.EntryOpen:
 			open[entry.Instance] = entry
-			e.Action, e.Step, e.Key = entry.Instance, entry.Step, entry.Key
+			e.Action, e.Step, e.Key = actionOf(entry.Instance), entry.Step, entry.Key
 		case bridge.EntryUnsent:
 			delete(open, entry.Instance)
 			e.Key = ""
@@ -154,14 +156,21 @@ func (e *UnknownError) read(entries []bridge.Entry) {
 			if e.Key == entry.Key {
 				e.Key = ""
 			}
-			if entry.Attempt != nil && entry.Attempt.Action == "Completed" {
+			if entry.Attempt != nil && (entry.Attempt.Action == "Completed" || entry.Attempt.Action == "BuyerCompleted") {
 				e.Order = OrderUnknown
 			}
-		case bridge.EntryDiverged, bridge.EntryUnknown, bridge.EntryAnswered:
+		case bridge.EntryDiverged, bridge.EntryUnknown, bridge.EntryAnswered, bridge.EntryWaiting, bridge.EntryYielded:
 		}
 	}
-	if payment, ok := open["Complete"]; ok && payment.Key != "" {
-		e.Order, e.Action, e.Step, e.Key = OrderUnknown, payment.Instance, payment.Step, payment.Key
+	for _, instance := range slices.Sorted(maps.Keys(open)) {
+		entry := open[instance]
+		switch action := actionOf(instance); {
+		case action == "Complete" && entry.Key != "":
+			e.Order, e.Action, e.Step, e.Key = OrderUnknown, action, entry.Step, entry.Key
+			return
+		case action == "HandOff": // The buyer may have bought at the shop by now.
+			e.Order = OrderUnknown
+		}
 	}
 }
 

@@ -5,17 +5,16 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 // Bill is what the Business asks for.
 type Bill struct {
 	// Currency is an ISO 4217 code.
 	Currency string
-	Totals   []ucp.Total
+	// Totals are those of the model of package wire: discounts are below zero.
+	Totals []ucp.Total
 }
-
-// maxAmount is the largest amount that a bill may have, in minor units: what every JSON reader has exactly.
-const maxAmount = 1<<53 - 1
 
 // Total gives the sum to be paid in minor units; false if the bill does not say one, or more than one.
 func (b Bill) Total() (int64, bool) {
@@ -30,29 +29,17 @@ func (b Bill) Total() (int64, bool) {
 	return sum, found == 1
 }
 
-// AddsUp tells whether the bill has one total and it is what its other lines come to: in UCP 2026-01-11 (total.json)
-// subtotal, less discount, and fulfillment, tax and fee. An amount below nothing, or above 2^53-1, adds up to nothing.
+// AddsUp tells whether the bill may be paid without a look at it, see [wire.CheckTotals].
 func (b Bill) AddsUp() bool {
-	total, ok := b.Total()
-	if !ok {
-		return false
+	totals := make([]any, len(b.Totals))
+	for i, t := range b.Totals {
+		entry := wire.Object{"type": t.Type, "amount": t.Amount}
+		if t.DisplayText != "" {
+			entry["display_text"] = t.DisplayText
+		}
+		totals[i] = entry
 	}
-	var sum int64
-	for _, t := range b.Totals {
-		if t.Amount < 0 || t.Amount > maxAmount {
-			return false
-		}
-		switch t.Type {
-		case "subtotal", "fulfillment", "tax", "fee":
-			sum += t.Amount
-		case "discount":
-			sum -= t.Amount
-		}
-		if sum < -maxAmount || sum > maxAmount {
-			return false
-		}
-	}
-	return sum == total
+	return wire.CheckTotals(totals) == nil
 }
 
 // Money writes an amount in minor units for a person, such as 12.50 EUR.

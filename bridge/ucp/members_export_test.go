@@ -1,0 +1,4 @@
+package ucp
+
+// Members is members, for tests.
+var Members = members

@@ -1,0 +1,119 @@
+package ucp
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
+)
+
+// The severities of an error (UCP 2026-04-08, types/message_error.json): who can do something about it, and how.
+const (
+	SeverityRecoverable = "recoverable"           // the platform, by an update
+	SeverityBuyerInput  = "requires_buyer_input"  // the buyer at the shop: something is missing
+	SeverityBuyerReview = "requires_buyer_review" // the buyer at the shop: nothing is missing, but they have to agree
+	SeverityFinal       = "unrecoverable"         // nobody, in this checkout
+)
+
+// Codes of the errors that the review adds to what a shop says.
+const (
+	CodeTotalsMismatch     = "totals_mismatch"      // the totals do not add up
+	CodeContentsDiffer     = "contents_differ"      // it contains what nobody has asked for
+	CodeCurrencyDiffers    = "currency_differs"     // it is in another currency than was asked for
+	CodeDisclosureNotShown = "disclosure_not_shown" // the platform cannot show what has to be shown
+	CodeEscalation         = "escalation_required"  // the shop asks for the buyer and does not say why
+	CodeStatusUnknown      = "status_unknown"       // the status is none of a checkout that could be paid
+)
+
+// review is the hook review: it reads what a shop says of a checkout, {"checkout", "asked": {"line_items", "currency"},
+// "discloses", "after"}, all of the model of package wire, and gives {"messages", "checkout", "declined"}: the messages
+// with an error for whatever forbids an autonomous completion (UCP 2026-04-08, checkout, totals and warnings), and what is
+// left of the checkout beside messages, id, currency and totals. Declined tells that the shop has refused a payment and
+// would take another.
+func review(_ context.Context, input any) (any, error) {
+	given, _ := input.(map[string]any)
+	checkout, _ := given["checkout"].(map[string]any)
+	messages, _ := checkout["messages"].([]any)
+	messages = slices.Clone(messages)
+	if messages == nil {
+		messages = []any{}
+	}
+	fault := func(code, path, format string, arguments ...any) {
+		messages = append(messages, map[string]any{
+			"type": "error", "code": code, "path": path, "severity": SeverityBuyerReview, "content": fmt.Sprintf(format, arguments...),
+		})
+	}
+	totals, _ := checkout["totals"].([]any)
+	if err := wire.CheckTotals(totals); err != nil {
+		fault(CodeTotalsMismatch, "$.totals", "%s.", strings.TrimPrefix(err.Error(), "ucp: "))
+	}
+	if err := compare(given["asked"], checkout); err != nil {
+		fault(err.code, "$.line_items", "%s", err.message)
+	}
+	if shows, _ := given["discloses"].(bool); !shows && slices.ContainsFunc(messages, isDisclosure) {
+		fault(CodeDisclosureNotShown, "$.messages", "Something has to be shown to the buyer before the checkout may be completed.")
+	}
+	status, _ := checkout["status"].(string)
+	switch status {
+	case "incomplete", "ready_for_complete":
+	case "requires_escalation":
+		if !slices.ContainsFunc(messages, isEscalation) {
+			fault(CodeEscalation, "$.status", "The shop asks for the buyer.")
+		}
+	default:
+		fault(CodeStatusUnknown, "$.status", "The status of the checkout is %s.", shortly(status))
+	}
+	rest := maps.Clone(checkout)
+	for _, stated := range []string{"id", "currency", "totals", "messages"} {
+		delete(rest, stated)
+	}
+	declined := given["after"] == "declined" && status == "ready_for_complete"
+	return map[string]any{"messages": messages, "checkout": rest, "declined": declined}, nil
+}
+
+// isDisclosure tells that a message has to be shown to the buyer.
+func isDisclosure(message any) bool {
+	members, _ := message.(map[string]any)
+	return members["type"] == "warning" && members["presentation"] == "disclosure"
+}
+
+// isEscalation tells that a message asks for the buyer.
+func isEscalation(message any) bool {
+	members, _ := message.(map[string]any)
+	return members["type"] == "error" && (members["severity"] == SeverityBuyerInput || members["severity"] == SeverityBuyerReview)
+}
+
+// payment is the hook payment: it makes the body of a complete request (UCP 2026-04-08, checkout.json and payment.json)
+// of the value of the attribute credential, which is that body: {"payment": {"instruments": [...]}} with at least one
+// instrument, of the form that the hook instrument takes, and signals or ap2 where the shop wants them.
+func payment(ctx context.Context, input any) (any, error) {
+	body, ok := input.(map[string]any)
+	if !ok {
+		return nil, unfit("payment_invalid", "the payment is no object")
+	}
+	paying, _ := body["payment"].(map[string]any)
+	instruments, _ := paying["instruments"].([]any)
+	if len(instruments) == 0 {
+		return nil, unfit("payment_invalid", "the payment has no instruments")
+	}
+	checked := make([]any, 0, len(instruments))
+	for _, element := range instruments {
+		one, err := instrument(ctx, element)
+		if err != nil {
+			return nil, err
+		}
+		checked = append(checked, one)
+	}
+	paying = maps.Clone(paying)
+	paying["instruments"] = checked
+	out := map[string]any{"payment": paying}
+	for _, name := range []string{"signals", "attribution", "ap2"} {
+		if value := body[name]; value != nil {
+			out[name] = value
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,121 @@
+package shop_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
+	"github.com/strabo-engine/strabo/bridge/ucp/shop"
+)
+
+// TestStockOfTwoProcesses takes, gives back and sells at random at two processes with one store, and holds what is left
+// against a count.
+func TestStockOfTwoProcesses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := keyvalue.NewMemory(0)
+		opened := map[string]int64{"pen": 5, "ink": 3}
+		processes := []*shop.KeptStock{shop.NewStock(store, opened), shop.NewStock(store, opened)}
+		left := map[string]int64{"pen": 5, "ink": 3}
+		type taken struct {
+			token  string
+			pieces map[string]int64
+		}
+		held := make(map[string]taken)
+		ctx := t.Context()
+		products := func(pieces map[string]int64) (all []string) {
+			for product := range pieces {
+				all = append(all, product)
+			}
+			return all
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			at := processes[rapid.IntRange(0, 1).Draw(t, "process")]
+			name := fmt.Sprint("hold", rapid.IntRange(0, 3).Draw(t, "hold"))
+			had, isHeld := held[name]
+			switch rapid.IntRange(0, 3).Draw(t, "what") {
+			case 0, 1:
+				pieces := had.pieces
+				if !isHeld {
+					pieces = map[string]int64{"pen": rapid.Int64Range(1, 4).Draw(t, "pens")}
+					if n := rapid.Int64Range(0, 2).Draw(t, "inks"); n > 0 {
+						pieces["ink"] = n
+					}
+				}
+				token, err := at.Take(ctx, name, pieces)
+				if isHeld {
+					require.NoError(t, err)
+					require.Equal(t, had.token, token, "it is the same hold")
+					continue
+				}
+				enough := true
+				for product, n := range pieces {
+					enough = enough && left[product] >= n
+				}
+				if !enough {
+					require.ErrorAs(t, err, new(*shop.Shortage))
+					continue
+				}
+				require.NoError(t, err)
+				held[name] = taken{token, pieces}
+				for product, n := range pieces {
+					left[product] -= n
+				}
+			case 2:
+				require.NoError(t, at.GiveBack(ctx, name, "another", []string{"pen", "ink"}))
+				if !isHeld {
+					continue
+				}
+				for range 2 { // The second time it is nothing.
+					require.NoError(t, at.GiveBack(ctx, name, had.token, products(had.pieces)))
+				}
+				for product, n := range had.pieces {
+					left[product] += n
+				}
+				delete(held, name)
+			case 3:
+				if isHeld {
+					require.NoError(t, at.Sold(ctx, name, had.token, products(had.pieces)))
+					return // The name is not used again: it stands for one payment.
+				}
+			}
+			for product, n := range left {
+				now, err := shop.NewStock(store, opened).Left(ctx, product)
+				require.NoError(t, err)
+				require.Equal(t, n, now, product)
+				require.GreaterOrEqual(t, now, int64(0))
+			}
+		}
+	})
+}
+
+// TestManyHolds: an entry does not grow with what was sold.
+func TestManyHolds(t *testing.T) {
+	store := keyvalue.NewMemory(0)
+	stock := shop.NewStock(store, map[string]int64{"pen": 2000})
+	var selling sync.WaitGroup
+	for worker := range 4 {
+		selling.Go(func() {
+			for n := range 250 {
+				name := fmt.Sprint(worker, "-", n)
+				token, err := stock.Take(t.Context(), name, map[string]int64{"pen": 1})
+				if err == nil {
+					err = stock.Sold(t.Context(), name, token, []string{"pen"})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	selling.Wait()
+	left, err := stock.Left(t.Context(), "pen")
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, left)
+	entry, err := store.Get(t.Context(), "stock.pen")
+	require.NoError(t, err)
+	require.Less(t, len(entry.Value), 2000)
+}

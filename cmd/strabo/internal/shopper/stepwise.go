@@ -1,0 +1,368 @@
+package shopper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/enactment"
+)
+
+// StepwiseOptions configure a [Stepwise].
+type StepwiseOptions struct {
+	// Decide is asked about each bill that may be paid. Its Pay is the body of UCP's complete request.
+	Decide func(Bill) Decision
+	// Show shows the buyer a warning that may not be hidden from them, before anything is paid. It may be nil: then the
+	// bridge has to be told so (see [ucp.OutboundOptions.Discloses]), for nothing is paid that would have to be shown.
+	Show func(ucp.Message)
+	// HandOff is told where the buyer has to go on, and why. It may be nil: then such a checkout is cancelled.
+	HandOff func(url string, why []ucp.Message)
+	// Currency is the one to buy in, an ISO 4217 code.
+	Currency string
+}
+
+// Stepwise is a Platform agent of ucp-incremental. It fills in a checkout step by step: whatever the Business states, it
+// first does what it can (arrange the delivery), then hands off what needs the buyer, and pays what may be paid. What it
+// asks for is the same whenever it is told the same, so that it can be played again after a restart.
+type Stepwise struct {
+	agent   *adapter.Adapter
+	options StepwiseOptions
+	choices ucp.Choices
+
+	mu        sync.Mutex
+	checkouts map[enactment.Key]*purchase
+}
+
+// purchase is what the agent knows of a checkout. Its fields belong to the handlers of the enactment, which run one at a
+// time; ended has room for one.
+type purchase struct {
+	wish     Wish
+	move     string // the last for the delivery
+	bill     Bill
+	why      string // it was cancelled
+	declined enactment.Value
+	rejected string // the shop's words for the last update
+	shown    map[ucp.Message]bool
+	ended    chan Ending
+}
+
+// statement is what a Business states of a checkout.
+type statement struct {
+	cid, rev   enactment.Value
+	id         string
+	messages   []ucp.Message
+	bill       Bill
+	unreadable bool
+	checkout   struct {
+		ContinueURL string `json:"continue_url"`
+		Fulfillment any    `json:"fulfillment"`
+		LineItems   []struct {
+			ID   string `json:"id"`
+			Item struct {
+				ID string `json:"id"`
+			} `json:"item"`
+		} `json:"line_items"`
+	}
+}
+
+// NewStepwise makes a shopper that plays Platform of ucp-incremental on an executor.
+func NewStepwise(rules *enactment.Rules, executor adapter.Executor, options StepwiseOptions, more ...adapter.Option) (*Stepwise, error) {
+	agent, err := adapter.New(rules, "Platform", executor, more...)
+	if err != nil {
+		return nil, fmt.Errorf("shopper: %w", err)
+	}
+	s := &Stepwise{agent: agent, options: options, checkouts: make(map[enactment.Key]*purchase)}
+	on := func(action string, handle func(context.Context, *purchase, adapter.Observation) error) {
+		agent.OnObservation(action, func(ctx context.Context, o adapter.Observation) error {
+			p := s.purchase(o.Enactment.Key())
+			if p == nil {
+				return nil // Somebody else's, or nobody waits for it any more.
+			}
+			return handle(ctx, p, o)
+		})
+	}
+	on("Offered", s.offered)
+	on("NeedsInput", s.needsInput)
+	on("Rejected", func(_ context.Context, p *purchase, o adapter.Observation) error {
+		notice, _ := o.Value("notice")
+		p.rejected = wordsOf(notice)
+		return nil
+	})
+	on("Declined", func(_ context.Context, p *purchase, o adapter.Observation) error {
+		p.declined, _ = o.Value("notice")
+		return nil
+	})
+	for action, says := range map[string]string{
+		"Completed": "order", "BuyerCompleted": "order", "Refused": "reason", "Cancelled": "", "Expired": "",
+	} {
+		on(action, func(_ context.Context, p *purchase, o adapter.Observation) error {
+			said, _ := o.Value(says)
+			p.end(action, said)
+			return nil
+		})
+	}
+	return s, nil
+}
+
+// offered is called when the checkout may be paid.
+func (s *Stepwise) offered(ctx context.Context, p *purchase, o adapter.Observation) error {
+	now := readStatement(o)
+	s.disclose(p, now)
+	switch handled, err := s.before(ctx, p, now); {
+	case handled || err != nil:
+		return err
+	case !p.declined.IsZero():
+		p.end("Declined", p.declined) // Another card might do, but there is none.
+		return nil
+	}
+	p.bill = now.bill
+	decision := s.options.Decide(now.bill)
+	if decision.Cancel || decision.Pay == nil {
+		return s.cancel(ctx, p, now, decision.Why)
+	}
+	return s.attempt(ctx, "Complete", now, adapter.Values{"cause": "the bill is agreed to", "credential": decision.Pay})
+}
+
+// needsInput is called when the checkout may not be paid yet. What the agent can do itself it does first (UCP 2026-04-08,
+// checkout, error processing), then it sends the buyer.
+func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observation) error {
+	now := readStatement(o)
+	s.disclose(p, now)
+	if handled, err := s.before(ctx, p, now); handled || err != nil {
+		return err
+	}
+	errs := now.errors("")
+	url := now.checkout.ContinueURL
+	switch {
+	case url != "" && s.options.HandOff != nil:
+		if err := s.attempt(ctx, "HandOff", now, adapter.Values{}); err != nil {
+			return err
+		}
+		s.options.HandOff(url, errs)
+		return nil
+	case !p.declined.IsZero():
+		p.end("Declined", p.declined)
+		return nil
+	default:
+		return s.cancel(ctx, p, now, sentenceOf(errs))
+	}
+}
+
+// before does what comes before paying and handing off; handled tells that the next statement is to be waited for.
+func (s *Stepwise) before(ctx context.Context, p *purchase, now statement) (handled bool, err error) {
+	final := slices.Concat(now.errors(ucp.SeverityFinal), now.withCode(ucp.CodeContentsDiffer), now.withCode(ucp.CodeCurrencyDiffers))
+	switch {
+	case p.rejected != "":
+		return true, s.cancel(ctx, p, now, p.rejected)
+	case now.unreadable:
+		return true, s.cancel(ctx, p, now, "what the shop says of the checkout cannot be read")
+	case len(final) > 0:
+		return true, s.cancel(ctx, p, now, sentenceOf(final))
+	case !p.declined.IsZero():
+		return false, nil
+	}
+	delivery, err := s.choices.Deliver(ctx, p.move, now.id, p.wish.Fulfillment, p.wish.Buyer, now.checkout.Fulfillment)
+	var none *bridge.NoChoice
+	switch {
+	case errors.As(err, &none):
+		why, err := enactment.ValueOf(none.Reason)
+		if err != nil {
+			return true, err
+		}
+		return true, s.cancel(ctx, p, now, wordsOf(why))
+	case err != nil:
+		return true, err
+	case delivery.Move == ucp.DeliveryArranged:
+		return false, nil
+	}
+	p.move = delivery.Move
+	values := p.wish.asked(s.options.Currency, delivery.Fulfillment)
+	values["line_items"] = now.named(p.wish.LineItems)
+	values["cause"] = "the delivery is arranged: " + delivery.Move
+	return true, s.attempt(ctx, "Update", now, values)
+}
+
+// disclose shows what may not be hidden.
+func (s *Stepwise) disclose(p *purchase, now statement) {
+	for _, m := range now.messages {
+		if m.Type == "warning" && m.Presentation == "disclosure" && s.options.Show != nil && !p.shown[m] {
+			p.shown[m] = true
+			s.options.Show(m)
+		}
+	}
+}
+
+func (s *Stepwise) cancel(ctx context.Context, p *purchase, now statement, why string) error {
+	p.why = strings.TrimSuffix(why, ".")
+	return s.attempt(ctx, "Cancel", now, adapter.Values{})
+}
+
+// attempt attempts something about a statement. A refusal means that something else came first, and needs no answer: what
+// that was is observed.
+func (s *Stepwise) attempt(ctx context.Context, action string, now statement, values adapter.Values) error {
+	values["cid"] = now.cid
+	if action != "Cancel" {
+		values["rev"] = now.rev
+	}
+	if err := s.agent.Attempt(ctx, action, values).Err(ctx); err != nil && ctx.Err() == nil && !refused(err) {
+		return err
+	}
+	return nil
+}
+
+// Run plays Platform until ctx ends. It blocks, and may be called once.
+func (s *Stepwise) Run(ctx context.Context) error { return s.agent.Run(ctx) }
+
+// Buy starts a checkout and waits for its end: Completed, BuyerCompleted, Declined, Refused, Cancelled or Expired. It needs
+// Run to run. The error is why the checkout could not be started, or the cause of ctx ending before anybody knew.
+func (s *Stepwise) Buy(ctx context.Context, wish Wish) (Ending, error) {
+	cid := cmp.Or(wish.ID, uuid.NewString())
+	delivery, err := s.choices.Deliver(ctx, "", cid, wish.Fulfillment, wish.Buyer, nil)
+	if err != nil {
+		return Ending{}, fmt.Errorf("shopper: %w", err)
+	}
+	values := wish.asked(s.options.Currency, delivery.Fulfillment)
+	values["cid"], values["rev"], values["profile"] = cid, 0, ucp.DefaultProfile
+	key, rejection := s.agent.Rules().KeyOf(enactment.Attempt{Action: "Create", Values: enactment.Values{"cid": enactment.MustValue(cid)}})
+	if rejection != nil {
+		return Ending{}, rejection
+	}
+	p := &purchase{wish: wish, move: delivery.Move, ended: make(chan Ending, 1), shown: make(map[ucp.Message]bool)}
+	s.mu.Lock()
+	s.checkouts[key] = p
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.checkouts, key)
+	}()
+	if err := s.agent.Attempt(ctx, "Create", values).Err(ctx); err != nil {
+		return Ending{}, fmt.Errorf("shopper: %w", err)
+	}
+	select {
+	case ending := <-p.ended:
+		return ending, nil
+	case <-ctx.Done():
+		return Ending{}, context.Cause(ctx)
+	}
+}
+
+func (s *Stepwise) purchase(key enactment.Key) *purchase {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.checkouts[key]
+}
+
+func (p *purchase) end(action string, said enactment.Value) {
+	select {
+	case p.ended <- Ending{Action: action, Said: said, Bill: p.bill, Why: p.why}:
+	default: // It has ended before: an observation may be handled twice.
+	}
+}
+
+// asked is all that a revision asks for: whatever is not said is null, since an update replaces everything.
+func (w Wish) asked(currency string, fulfillment any) adapter.Values {
+	var where any
+	if currency != "" {
+		where = map[string]any{"currency": currency}
+	}
+	return adapter.Values{
+		"line_items": w.LineItems, "buyer": w.Buyer, "fulfillment": fulfillment, "discounts": nil, "instruments": nil, "context": where,
+	}
+}
+
+// readStatement reads a statement. What has another shape than UCP's is not there, and what cannot be read is not gone on with.
+func readStatement(o adapter.Observation) statement {
+	var now statement
+	now.cid, _ = o.Value("cid")
+	now.rev, _ = o.Value("rev")
+	for name, into := range map[string]any{
+		"id": &now.id, "messages": &now.messages, "checkout": &now.checkout, "currency": &now.bill.Currency,
+	} {
+		if value, ok := o.Value(name); !ok || value.Decode(into) != nil {
+			now.unreadable = true
+		}
+	}
+	if value, ok := o.Value("totals"); !ok || value.Decode(&now.bill.Totals) != nil {
+		now.bill.Totals = nil // The messages say so, where it matters.
+	}
+	return now
+}
+
+// errors are the errors of a severity, or all if it is empty.
+func (now statement) errors(severity string) []ucp.Message {
+	return now.those(func(m ucp.Message) bool { return severity == "" || m.Severity == severity })
+}
+
+func (now statement) withCode(code string) []ucp.Message {
+	return now.those(func(m ucp.Message) bool { return m.Code == code })
+}
+
+func (now statement) those(are func(ucp.Message) bool) []ucp.Message {
+	var found []ucp.Message
+	for _, m := range now.messages {
+		if m.Type == "error" && are(m) {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// sentenceOf is what the first of some errors says.
+func sentenceOf(errs []ucp.Message) string {
+	if len(errs) == 0 {
+		return "the shop does not say what is missing"
+	}
+	return cmp.Or(errs[0].Content, errs[0].Code)
+}
+
+// named gives the lines the ids that the shop has for them, where there is no doubt which is which.
+func (now statement) named(lines any) any {
+	listed, ok := lines.([]any)
+	if !ok {
+		return lines
+	}
+	named := make([]any, len(listed))
+	for i, element := range listed {
+		named[i] = element
+		line, ok := element.(map[string]any)
+		item, _ := line["item"].(map[string]any)
+		var ids []string
+		for _, l := range now.checkout.LineItems {
+			if id, _ := item["id"].(string); ok && l.Item.ID == id && l.ID != "" {
+				ids = append(ids, l.ID)
+			}
+		}
+		if len(ids) == 1 {
+			named[i] = map[string]any{"id": ids[0], "item": item, "quantity": line["quantity"]}
+		}
+	}
+	return named
+}
+
+// wordsOf finds the sentence in a reason or notice.
+func wordsOf(reason enactment.Value) string {
+	var said struct {
+		Message any    `json:"message"`
+		Code    any    `json:"code"`
+		State   string `json:"state"`
+	}
+	if reason.Decode(&said) != nil {
+		return reason.String()
+	}
+	for _, words := range []any{said.Message, said.Code} {
+		if text, ok := words.(string); ok && text != "" {
+			return text
+		}
+	}
+	return cmp.Or(said.State, reason.String())
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBuyWithAProfile: a shop that takes only signed requests, a platform that publishes its key, and a buyer who has it.
+func TestBuyWithAProfile(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "platform.pem")
+	publishing := exec.Command("strabo", "profile", "--listen", "127.0.0.1:0", "--signing-key", key)
+	out, err := publishing.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, publishing.Start())
+	t.Cleanup(func() { _ = publishing.Process.Kill(); _ = publishing.Wait() })
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	require.NoError(t, err)
+	var said struct{ Profile string }
+	require.NoError(t, json.Unmarshal(line, &said))
+	s := startShop(t, "--local-webhooks", "--signed", "--durability", "none")
+	for _, test := range []struct {
+		name, below string
+		flags       []string
+		code        int
+		want        string
+	}{
+		{"without a profile, in the oldest release", "", nil, exitFine, "placed"},
+		{"signed", "", []string{"--profile", said.Profile, "--signing-key", key}, exitFine, "placed"},
+		{"not signed", "", []string{"--profile", said.Profile}, exitNo, "signature_missing"},
+		{"with a key of another id", "", []string{"--profile", said.Profile, "--signing-key", key, "--signing-key-id", "x"}, exitNo, "key_not_found"},
+		{"in 2026-01-23", "/ucp/2026-01-23", []string{"--profile", said.Profile, "--signing-key", key}, exitFine, "placed"},
+		{"with the profile of another release", "", []string{"--profile", said.Profile[:len(said.Profile)-len("{release}")] + "2026-01-11", "--signing-key", key}, exitNo, "version_unsupported"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			code, out, err := runStrabo("", append([]string{"buy", "--business", s.URL + test.below, "--item", "oil-lamp", "--country", "GR"}, test.flags...)...)
+			require.Equal(t, test.code, code, out+err)
+			require.Contains(t, out, test.want)
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -132,4 +133,22 @@ func TestBreakerIsNotOpenedByTheBridgeItself(t *testing.T) {
 	g.reserve("r2")
 	g.expect("Booked")
 	assert.Empty(t, g.of(audit.BreakerOpen))
+}
+
+// A call that the end of the bridge breaks off is written down, though the context has ended.
+func TestWhatIsBrokenOffIsRecorded(t *testing.T) {
+	g := newGoverning(t)
+	g.shop.behaves(map[string][]string{reserveLine: {"commit-and-hang"}}, false)
+	stop := g.begin(func(o *bridge.Options) {
+		o.Audit = audit.SinkFunc(func(ctx context.Context, r audit.Record) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return g.Record(ctx, r)
+		})
+	})
+	g.reserve("r1")
+	require.Eventually(t, func() bool { return g.shop.effects(reserveLine) == 1 }, time.Minute, time.Millisecond)
+	stop()
+	assert.Equal(t, []audit.Kind{audit.FirstCall}, g.kinds("reserve"))
 }

@@ -42,12 +42,16 @@ type deadline struct {
 	left int
 }
 
-func (d *deadline) step() {
+func (d *deadline) step() { d.stepping(func() {}) }
+
+// stepping does something half before the process is killed.
+func (d *deadline) stepping(half func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.left--; d.left != 0 {
 		return
 	}
+	half()
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
 		err = self.Kill()
@@ -56,16 +60,21 @@ func (d *deadline) step() {
 	select {}
 }
 
-// mortalJournal dies before an entry is written. As each process has a new executor, what was answered before is
+// mortalJournal dies while an entry is written: half of its line is there. As each process has a new executor, what was answered before is
 // answered again there.
 type mortalJournal struct {
 	*bridge.FileJournal
 	*deadline
+	name  string
 	begun time.Time
 }
 
 func (j *mortalJournal) Append(ctx context.Context, e bridge.Entry) error {
-	j.step()
+	j.stepping(func() {
+		line := must(json.Marshal(e))
+		file := must(os.OpenFile(j.name, os.O_WRONLY|os.O_APPEND, 0))
+		must(file.Write(line[:len(line)/2]))
+	})
 	return j.FileJournal.Append(ctx, e)
 }
 
@@ -155,7 +164,7 @@ func (k killed) play() (string, error) {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	b := must(bridge.New(rules, exec, mapping, bridge.Options{
 		BaseURL: k.Shop, Policy: governing, Logger: logger,
-		Journal:   &mortalJournal{journal, death, time.Now()},
+		Journal:   &mortalJournal{journal, death, filepath.Join(k.Folder, "journal"), time.Now()},
 		Caller:    &mortalCaller{bridge.NewHTTPCaller(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, 0, 0), death},
 		Approvals: &mortalApprover{must(approval.OpenFileStore(filepath.Join(k.Folder, "approvals"), approval.FileOptions{})), death},
 		Audit: audit.SinkFunc(func(ctx context.Context, r audit.Record) error {
@@ -227,7 +236,7 @@ func (k killed) run(t *testing.T) string {
 	return strings.TrimSpace(said.String())
 }
 
-// TestKilledBeforeEveryStep kills a bridge, with SIGKILL, before each of its steps, and lets another go on. What is
+// TestKilledBeforeEveryStep kills a bridge, with SIGKILL, before each of its steps or halfway in it, and lets another go on. What is
 // declared idempotent is done exactly once; what is not, at most once, and never told as done or not done unless it is.
 // With STRABO_TEST_KILLS the second process is killed as well, before each of its steps.
 func TestKilledBeforeEveryStep(t *testing.T) {

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,13 +33,11 @@ func Encode(r Record) ([]byte, error) {
 	}
 	r.Request, r.Response = cut(r.Request, MaxBody), cut(r.Response, MaxBody)
 	r.Sources = boundSources(r.Sources)
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(r); err != nil {
+	line, err := appendRecord(make([]byte, 0, 1024+len(r.Request)+len(r.Response)), &r)
+	if err != nil {
 		return nil, fmt.Errorf("audit: encode record: %w", err)
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	return line, nil
 }
 
 // Decode reads a line that [Encode] wrote. Members that it does not know are ignored.
@@ -67,6 +64,13 @@ func cut(text string, most int) string {
 }
 
 func boundSources(sources map[string]string) map[string]string {
+	within := len(sources) <= MaxSources
+	for name, source := range sources {
+		within = within && len(name) <= MaxText && len(source) <= MaxText
+	}
+	if within {
+		return sources
+	}
 	names := make([]string, 0, len(sources))
 	for name := range sources {
 		names = append(names, name)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/strabo-engine/strabo/bridge/acc"
+	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -433,7 +434,16 @@ func TestBreaker(t *testing.T) {
 
 // BenchmarkPolicy is all that the policy does for a call that is made once: permit with a condition, limit, breaker, and
 // what it would take to decide about a retry.
+// BenchmarkPolicy measures what the policy adds to one call; with "audited", also the hashes and the record of the call
+// as it is written, without the disk.
 func BenchmarkPolicy(b *testing.B) {
+	b.Run("decided", func(b *testing.B) { benchmarkPolicy(b, false) })
+	b.Run("audited", func(b *testing.B) { benchmarkPolicy(b, true) })
+}
+
+func benchmarkPolicy(b *testing.B, audited bool) {
+	hasher := audit.NewHasher(nil)
+	body := []byte(`{"line_items":[{"item":{"id":"pot_ceramic"},"quantity":2}],"note":"` + strings.Repeat("x", 400) + `"}`)
 	declared := `, subject: {required: true}, approval: {when: [{param: amount, op: ">", value: 1000}]}, ` +
 		`execution: {idempotent: true, timeout_ms: 1000, rate_limit: {count: 1000000000, window: 1s}}`
 	p, err := policy.New(contracts(b, declared), policy.Options{Default: per(acc.PerSubject, policy.Local{BudgetRatio: 1})})
@@ -457,6 +467,18 @@ func BenchmarkPolicy(b *testing.B) {
 		}
 		done(policy.Healthy)
 		if _, err := o.MayRetry(retry); err != nil {
+			b.Fatal(err)
+		}
+		if !audited {
+			continue
+		}
+		if _, err := audit.Encode(audit.Record{
+			At: retry.Now, Kind: audit.FirstCall, Enactment: `{"cid":"c1"}`, Action: "Complete", Step: "pay", Operation: o.Name,
+			Scope: o.Contract.Scope.Value, Risk: string(o.Contract.Risk.Value), Subject: who.Subject, Method: "POST",
+			URL: "https://shop.example/checkout-sessions/c1/complete", Attempt: 1, Status: 200, Latency: time.Millisecond,
+			KeyHash: hasher.Key("1e7f1a3c-0c52-4b5c-9d0a-4f1a8f6b6a11"), BodyDigest: hasher.Request("POST", "https://shop.example/", body),
+			Request: string(body), Response: string(body), Outcome: "known", Sources: o.Sources(),
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -49,6 +49,12 @@ func TestBuyAsksFirst(t *testing.T) {
 			q := asked[0].Request
 			require.Equal(t, "checkout.complete", q.Scope)
 			require.NotContains(t, string(q.Arguments), "SECRETTOKEN123")
+			for _, command := range [][]string{{"ls"}, {"ls", "--json"}, {"show", q.ID}, {"show", "--json", q.ID}} {
+				code, out, errors := runStrabo("", append([]string{"approvals", command[0], "--dir", questions}, command[1:]...)...)
+				require.Zero(t, code, errors)
+				require.Contains(t, out, q.ID)
+				require.NotContains(t, out+errors, "SECRETTOKEN123")
+			}
 			require.NoError(t, store.Decide(t.Context(), q.ID, approval.Verdict{Granted: test.granted, Digest: q.Digest, By: "ben", Reason: "too dear"}))
 			r := <-done
 			require.Equal(t, test.code, r.code, r.out+r.err)

@@ -256,6 +256,8 @@ func TestShopWithoutData(t *testing.T) {
 	paid, err := askShop("POST", s.URL+"/checkout-sessions/"+a.ID+"/complete", pays, "p")
 	require.NoError(t, err)
 	require.Equal(t, "completed", paid.Status, paid.raw)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, s.cmd.Wait(), s.log.String()) // Nobody writes the log any more.
 	require.NotContains(t, s.log.String(), "success_token")
 }
 

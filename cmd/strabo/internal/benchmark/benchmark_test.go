@@ -85,9 +85,12 @@ func TestPlayEndsWithItsContextOrAFailure(t *testing.T) {
 
 	executor := syncserver.NewLocal(purchase(t))
 	defer executor.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	p = &benchmark.Player{Rules: purchase(t), Executor: executor, Run: "r", AtOnce: 4, Rivals: 1, Most: 1 << 40}
-	require.NoError(t, p.Play(ctx))
-	require.Positive(t, p.Decided())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Play(ctx) }()
+	require.Eventually(t, func() bool { return p.Decided() > 0 }, time.Minute, time.Millisecond)
+	cancel()
+	require.NoError(t, <-ended)
 }

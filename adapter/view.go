@@ -113,6 +113,9 @@ func (r *run) deliver(ctx context.Context, v *view, d Delivery) {
 	if d.Handled {
 		return
 	}
+	if d.More && !r.adapter.handlers.concern(d) {
+		return // nothing to be handled, and the position of what follows covers it
+	}
 	if r.observe(ctx, v, f) && r.complete(ctx, v, f) {
 		r.store(ctx, v, f.Sequence)
 	}

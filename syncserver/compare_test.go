@@ -49,7 +49,7 @@ func measure(b *testing.B, run side, n int) cost {
 }
 
 // spent is the processor time that this process has taken.
-func spent(b *testing.B) time.Duration {
+func spent(b testing.TB) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))

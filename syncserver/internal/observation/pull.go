@@ -2,6 +2,8 @@ package observation
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
@@ -104,7 +106,10 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 		if len(items) == 0 {
 			return more, nil
 		}
-		fresh := s.beginnings(items)
+		fresh, err := s.beginnings(ctx, items)
+		if err != nil {
+			return nil, err
+		}
 		if err := s.prepare(ctx, b, items, fresh); err != nil {
 			return nil, err
 		}
@@ -126,9 +131,10 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 
 // beginnings finds the enactments that can be delivered from the items on, without their history: the session has looked
 // at all of it, and left nothing out that the identity may see. That the role is not another party's by now is known
-// from the tail; of items that lie before it only if the role is taken, or another party might have it.
-func (s *session) beginnings(items []item) map[enactment.Key]bool {
+// from the tail; of items that lie before it if the role is taken, or from the last entry.
+func (s *session) beginnings(ctx context.Context, items []item) (map[enactment.Key]bool, error) {
 	fresh := make(map[enactment.Key]bool)
+	open := make(map[enactment.Key]uint64) // with the last item
 	for i := range items {
 		e := items[i].entry
 		if len(e.Finalisation.Instances) == 0 {
@@ -142,9 +148,41 @@ func (s *session) beginnings(items []item) map[enactment.Key]bool {
 			continue
 		}
 		_, taken := e.Seats[s.group.identity.Role]
-		fresh[e.Key] = (whole || !seen && e.Finalisation.Sequence == 1) && s.allowed(e.Seats) && taken
+		begins := (whole || !seen && e.Finalisation.Sequence == 1 || open[e.Key] > 0) && s.allowed(e.Seats)
+		fresh[e.Key] = begins && taken
+		if begins && !taken {
+			open[e.Key] = items[i].sequence
+		} else {
+			delete(open, e.Key)
+		}
 	}
-	return fresh
+	return fresh, s.beginningsOpen(ctx, open, fresh)
+}
+
+// beginningsOpen finds those of enactments in which the role is not taken, up to an item, in which it is not another
+// party's by now.
+func (s *session) beginningsOpen(ctx context.Context, open map[enactment.Key]uint64, fresh map[enactment.Key]bool) error {
+	h := s.group.host
+	for some := range slices.Chunk(slices.Collect(maps.Keys(open)), stream.MostSubjects) {
+		subjects := make([]string, len(some))
+		for i, key := range some {
+			subjects[i] = h.Subjects.Log(key)
+		}
+		err := h.log.ReadLast(ctx, subjects, func(m stream.Message) error {
+			entry, err := h.Codec.DecodeEntry(m.Data)
+			if err != nil {
+				return err
+			}
+			if until, asked := open[entry.Key]; asked && m.Sequence >= until && s.allowed(entry.Seats) {
+				fresh[entry.Key] = true
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mine tells whether no other feed is known to have had an enactment.

@@ -33,6 +33,8 @@ type session struct {
 	ahead map[enactment.Key]uint64
 	// claimed are enactments that were made the feed's and of which nothing was delivered yet.
 	claimed map[enactment.Key]bool
+	// looked are records that were looked up for the items at hand, in case they are not remembered any more.
+	looked map[enactment.Key]record
 	// fetched are enactments that were made the feed's together with others, and are delivered when the session is there.
 	fetched map[enactment.Key]fetched
 	// rest is what a batch had no room for of the history that it ended with.

@@ -33,7 +33,7 @@ func (s *session) another(r record) bool {
 
 // taking notes that the feed gets the history with the batch that is being made.
 func (s *session) taking(f *recordForm) {
-	if !s.has(record{form: *f}) {
+	if f.Batch == 0 || !s.has(record{form: *f}) {
 		f.Batch, f.Session = s.number+1, s.name
 	}
 }
@@ -90,7 +90,9 @@ func together(count int, do func(n int) error) error {
 // prepare gets to know, all together, whose the enactments are that the items are of, and takes as many as there is room
 // for of those that are nobody's and would be delivered: what begins, and the history of what does not.
 func (s *session) prepare(ctx context.Context, b *batch, items []item, fresh map[enactment.Key]bool) error {
-	var begin, rest, whole []enactment.Key
+	var begin []record
+	var rest, whole []enactment.Key
+	s.looked = make(map[enactment.Key]record)
 	until := make(map[enactment.Key]uint64)
 	for i := range items {
 		e := items[i].entry
@@ -100,8 +102,10 @@ func (s *session) prepare(ctx context.Context, b *batch, items []item, fresh map
 		until[e.Key] = items[i].sequence
 		switch r, known := s.group.records.get(e.Key); {
 		case known && r.revision > 0 && (s.has(r) || s.another(r)):
-		case known && fresh[e.Key] && r.revision == 0, !known && fresh[e.Key] && items[i].trail != nil:
-			begin = append(begin, e.Key)
+		case known && fresh[e.Key] && (r.revision == 0 || items[i].trail == nil):
+			begin = append(begin, r)
+		case !known && fresh[e.Key] && items[i].trail != nil:
+			begin = append(begin, record{form: recordForm{Key: e.Key}})
 		case known:
 			whole = append(whole, e.Key)
 		default:
@@ -114,10 +118,12 @@ func (s *session) prepare(ctx context.Context, b *batch, items []item, fresh map
 			return err
 		}
 		for _, key := range rest {
-			switch r := found[key]; {
+			r := found[key]
+			s.looked[key] = r
+			switch {
 			case r.revision > 0 && (s.has(r) || s.another(r)):
-			case r.revision == 0 && fresh[key]:
-				begin = append(begin, key)
+			case fresh[key]:
+				begin = append(begin, r)
 			default:
 				whole = append(whole, key)
 			}
@@ -127,25 +133,31 @@ func (s *session) prepare(ctx context.Context, b *batch, items []item, fresh map
 	return errors.Join(s.beginAll(ctx, begin), s.fetchAll(ctx, whole, until))
 }
 
-func (s *session) beginAll(ctx context.Context, keys []enactment.Key) error {
-	if len(keys) < 2 {
+// beginAll makes enactments the feed's that are nobody's, or were a feed's that is gone, and of which all is still to be
+// delivered.
+func (s *session) beginAll(ctx context.Context, was []record) error {
+	if len(was) < 2 {
 		return nil
 	}
-	writings := make([]stream.Writing, len(keys))
-	forms := make([]recordForm, len(keys))
-	for n, key := range keys {
-		forms[n] = recordForm{Key: key, Feed: s.feed}
+	writings := make([]stream.Writing, len(was))
+	forms := make([]recordForm, len(was))
+	for n, r := range was {
+		forms[n] = recordForm{Key: r.form.Key, Feed: s.feed, Stored: r.form.Stored}
 		s.taking(&forms[n])
-		writings[n] = s.group.begin(record{}, &forms[n])
+		writings[n] = s.group.begin(r, &forms[n])
 	}
 	var failure error
-	for n, key := range keys {
+	for n := range was {
+		key := forms[n].Key
 		revision, err := writings[n].Wait(ctx, s.group.host.Timeout)
 		switch {
 		case err == nil:
-			s.group.records.learn(record{revision, forms[n]})
+			r := record{revision, forms[n]}
+			s.group.records.learn(r)
+			s.looked[key] = r
 			s.claimed[key] = true
 		case errors.Is(err, stream.ErrConflict): // whose it is will be seen when it is looked at
+			delete(s.looked, key)
 		default:
 			failure = err
 		}
@@ -214,6 +226,9 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 		return s.deliverAll(ctx, b, got.history, got.record, i.sequence)
 	}
 	r, known := s.group.records.get(e.Key)
+	if !known {
+		r, known = s.looked[e.Key]
+	}
 	var err error
 	switch {
 	case known:
@@ -233,6 +248,7 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 	case s.has(r) && s.lost(e):
 		b.add(adapter.Delivery{Key: e.Key, Revoked: true})
 		_, err := s.group.change(ctx, e.Key, s.feed, false, func(f *recordForm) { f.Feed = "" })
+		delete(s.looked, e.Key)
 		if errors.Is(err, errForeign) {
 			err = nil
 		}
@@ -244,6 +260,7 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 	case s.another(r) || !s.interesting(e):
 		return nil
 	case fresh && r.revision == 0:
+		delete(s.looked, e.Key)
 		r, ours, err := s.begin(ctx, e.Key)
 		if err != nil {
 			return err
@@ -253,6 +270,7 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 			return nil
 		}
 	}
+	delete(s.looked, e.Key)
 	return s.take(ctx, b, e.Key, i.sequence)
 }
 
@@ -426,9 +444,25 @@ func (s *session) show(e *wire.Entry, r record, begins bool) (adapter.Delivery, 
 
 // store keeps positions.
 func (s *session) store(ctx context.Context, positions []wire.Position) (*wire.Stored, error) {
+	var unknown []enactment.Key
+	for i := range positions {
+		if _, known := s.group.records.get(positions[i].Key); !known {
+			unknown = append(unknown, positions[i].Key)
+		}
+	}
+	found := map[enactment.Key]record{}
+	if len(unknown) > 1 {
+		var err error
+		if found, err = s.group.readAll(ctx, unknown); err != nil {
+			return nil, err
+		}
+	}
 	lost := make([]bool, len(positions))
 	err := together(len(positions), func(n int) error {
 		p := positions[n]
+		if r, ok := found[p.Key]; ok && r.form.Feed == s.feed {
+			s.group.records.learn(r) // it may be forgotten already
+		}
 		_, err := s.group.change(ctx, p.Key, s.feed, false, func(f *recordForm) { f.Stored = max(f.Stored, p.Sequence) })
 		if errors.Is(err, errForeign) {
 			lost[n] = true

@@ -145,6 +145,11 @@ func must[T any](value T, err error) T {
 	return value
 }
 
+// lasting is how long a bridge goes on asking: long enough on a busy machine, and no minute where nobody will ever know.
+var lasting = bridge.Patience{
+	First: hasty.First, Longest: hasty.Longest, Sends: hasty.Sends, Asks: hasty.Asks, Deadline: 10 * time.Second,
+}
+
 func (k killed) play() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -173,7 +178,7 @@ func (k killed) play() (string, error) {
 		}),
 		AuditRequired: true,
 		Hasher:        audit.NewHasher(make([]byte, audit.HashKeySize)),
-		Patience:      hasty,
+		Patience:      lasting,
 		OnUnknown:     func(u bridge.Unsettled) { ended <- "unknown " + u.Step },
 		OnDiverged:    func(d bridge.Divergence) { ended <- "diverged " + d.Detail },
 	}))

@@ -80,6 +80,9 @@ const (
 
 // TestNATSConfig loads what nats-config writes into a real NATS and tries who can do what.
 func TestNATSConfig(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	rules, err := protocols.Load("purchase")
 	require.NoError(t, err)
 	alice, bob := enactment.Identity{Role: "Buyer", Party: "alice"}, enactment.Identity{Role: "Buyer", Party: "bob"}

@@ -314,6 +314,9 @@ func TestBuyGoesOnAfterACrash(t *testing.T) {
 
 // TestBuyGoesOnWithTheSameKey: if the shop knows nothing of a payment that was lost, it is sent again, the same.
 func TestBuyGoesOnWithTheSameKey(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	t.Parallel()
 	journal := filepath.Join(t.TempDir(), "journal")
 	shop := openPaperShop(t, func(s *paperShop) { s.answer = replying("complete", 500, "{}") })

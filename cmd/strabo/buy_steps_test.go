@@ -43,6 +43,9 @@ func TestBuyHandsOff(t *testing.T) {
 
 // TestBuyHandsOffAndGoesOn: the buyer takes longer than the command, which says so and goes on when it is run again.
 func TestBuyHandsOffAndGoesOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	t.Parallel()
 	journal := filepath.Join(t.TempDir(), "journal")
 	shop := openPaperShop(t, nil)
@@ -114,6 +117,9 @@ func TestBuyWhatCannotBeHad(t *testing.T) {
 // TestBuyIsKilledAgainAndAgain: a purchase whose process is killed at each request in turn, before and after the shop has
 // executed it, is one purchase: every request has its key, and there is one order.
 func TestBuyIsKilledAgainAndAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	t.Parallel()
 	program, err := os.Executable()
 	require.NoError(t, err)

@@ -135,6 +135,9 @@ func (s *storm) buy(n int) (shopAnswer, error) {
 // TestShopKilledInAStorm kills a shop, and the NATS with it where it is inside, while many buy. Every purchase comes to
 // an end, and none is lost or there twice.
 func TestShopKilledInAStorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long")
+	}
 	dir := t.TempDir()
 	nats := startServing(t, "purchase", "--store", filepath.Join(dir, "nats"), "--listen", "127.0.0.1:0")
 	beside := []string{"--nats", nats.NATS, "--keys", filepath.Join(dir, "keys")}

@@ -1,7 +1,6 @@
 package ucp_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -20,66 +19,14 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/schematest"
 )
 
 // outboundCorpus is the folder with public schemas and recorded exchanges.
-func outboundCorpus(t *testing.T) string {
-	t.Helper()
-	folder := os.Getenv("STRABO_CORPUS")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "shared", "corpus")
-	}
-	folder = filepath.Join(folder, "ucp")
-	if _, err := os.Stat(folder); err != nil {
-		t.Skip("skipped: there is no corpus; set STRABO_CORPUS to its folder")
-	}
-	return folder
-}
-
-// recorded is one exchange of a recording.
-type recorded struct {
-	Request struct {
-		Method string `json:"method"`
-		URL    string `json:"url"`
-		Path   string `json:"path"`
-	} `json:"request"`
-	Response struct {
-		Status int             `json:"status"`
-		Body   json.RawMessage `json:"body"`
-	} `json:"response"`
-}
-
-func recordings(t *testing.T) map[string][]recorded {
-	t.Helper()
-	folder := filepath.Join(outboundCorpus(t), "traces")
-	found := make(map[string][]recorded)
-	for _, name := range []string{"python.json", "node.json"} {
-		text, err := os.ReadFile(filepath.Join(folder, name))
-		require.NoError(t, err)
-		var whole struct {
-			Exchanges []recorded `json:"exchanges"`
-		}
-		require.NoError(t, json.Unmarshal(text, &whole))
-		found[name] = whole.Exchanges
-	}
-	for _, name := range []string{"client-vs-node.jsonl", "client-vs-python.jsonl", "conformance-vs-python.jsonl"} {
-		file, err := os.Open(filepath.Join(folder, name))
-		require.NoError(t, err)
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, 16<<20)
-		for lines.Scan() {
-			var r recorded
-			require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
-			found[name] = append(found[name], r)
-		}
-		require.NoError(t, lines.Err())
-		require.NoError(t, file.Close())
-	}
-	return found
-}
+func outboundCorpus(t *testing.T) string { t.Helper(); return schematest.Corpus(t, 2) }
 
 func TestOutboundReadsEveryRecordedCheckoutAndOrder(t *testing.T) {
-	for name, exchanges := range recordings(t) {
+	for name, exchanges := range schematest.Recordings(t, outboundCorpus(t)) {
 		t.Run(name, func(t *testing.T) {
 			checkouts, completed, orders := 0, 0, 0
 			for i, r := range exchanges {
@@ -130,7 +77,7 @@ func methodsOf(c ucp.Checkout) []ucp.Method {
 }
 
 func TestDiscoversTheRecordedShops(t *testing.T) {
-	for name, exchanges := range recordings(t) {
+	for name, exchanges := range schematest.Recordings(t, outboundCorpus(t)) {
 		for _, r := range exchanges {
 			if !strings.HasSuffix(r.Request.Path+r.Request.URL, "/.well-known/ucp") {
 				continue

@@ -1,11 +1,8 @@
 package wire_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -329,9 +326,9 @@ func TestResponsesArrive(t *testing.T) {
 func TestRecordedAnswersDecode(t *testing.T) {
 	valid := schemas(t, wire.April2026, schematest.Response)
 	count := map[string]int{}
-	for name, exchanges := range recordings(t) {
+	for name, exchanges := range schematest.Recordings(t, corpus(t)) {
 		for i, e := range exchanges {
-			operation, ok := operationOf(e.Request.Method, e.path())
+			operation, ok := operationOf(e.Request.Method, pathOf(e))
 			body, err := wire.Decode(e.Response.Body)
 			if !ok || err != nil {
 				continue
@@ -354,7 +351,7 @@ func TestRecordedAnswersDecode(t *testing.T) {
 				count["orders"]++
 			default:
 				require.Positive(t, e.Response.Status)
-				if len(got["line_items"].([]any)) == 0 || e.negative() {
+				if len(got["line_items"].([]any)) == 0 || negative(e) {
 					continue // No goods, or fewer than none: no schema has a place for what was sent.
 				}
 				valid.Check(t, "schemas/shopping/checkout.json", plain(t, got))
@@ -369,19 +366,7 @@ func TestRecordedAnswersDecode(t *testing.T) {
 	}
 }
 
-type recorded struct {
-	Request struct {
-		Method string `json:"method"`
-		URL    string `json:"url"`
-		Path   string `json:"path"`
-	} `json:"request"`
-	Response struct {
-		Status int             `json:"status"`
-		Body   json.RawMessage `json:"body"`
-	} `json:"response"`
-}
-
-func (r recorded) path() string {
+func pathOf(r schematest.Recorded) string {
 	path := r.Request.Path + r.Request.URL
 	if i := strings.Index(path, "://"); i >= 0 {
 		_, path, _ = strings.Cut(path[i+3:], "/")
@@ -389,7 +374,9 @@ func (r recorded) path() string {
 	return "/" + strings.TrimLeft(path, "/")
 }
 
-func (r recorded) negative() bool { return strings.Contains(string(r.Response.Body), `"quantity": 0`) }
+func negative(r schematest.Recorded) bool {
+	return strings.Contains(string(r.Response.Body), `"quantity": 0`)
+}
 
 func operationOf(method, path string) (wire.Operation, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
@@ -410,32 +397,4 @@ func operationOf(method, path string) (wire.Operation, bool) {
 		return wire.CreateCheckout, true
 	}
 	return "", false
-}
-
-func recordings(t *testing.T) map[string][]recorded {
-	t.Helper()
-	found := make(map[string][]recorded)
-	for _, name := range []string{"python.json", "node.json"} {
-		text, err := os.ReadFile(filepath.Join(corpus(t), "traces", name))
-		require.NoError(t, err)
-		var whole struct {
-			Exchanges []recorded `json:"exchanges"`
-		}
-		require.NoError(t, json.Unmarshal(text, &whole))
-		found[name] = whole.Exchanges
-	}
-	for _, name := range []string{"client-vs-node.jsonl", "client-vs-python.jsonl", "conformance-vs-python.jsonl"} {
-		file, err := os.Open(filepath.Join(corpus(t), "traces", name))
-		require.NoError(t, err)
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, 16<<20)
-		for lines.Scan() {
-			var r recorded
-			require.NoError(t, json.Unmarshal(lines.Bytes(), &r))
-			found[name] = append(found[name], r)
-		}
-		require.NoError(t, lines.Err())
-		require.NoError(t, file.Close())
-	}
-	return found
 }

@@ -197,9 +197,6 @@ func (c Choices) arrange(ctx context.Context, input any) (any, error) {
 	if a.Wish == nil {
 		return arranged{Step: moveDone}, nil
 	}
-	if a.Active != nil && !*a.Active {
-		return nil, unfit("fulfillment_unavailable", "the shop does not offer delivery to this platform (%s is not active)", fulfillmentCapability)
-	}
 	a.Wish.Type = cmp.Or(a.Wish.Type, "shipping")
 	return c.next(ctx, a)
 }

@@ -295,10 +295,15 @@ func TestShopsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes long")
 	}
+	t.Parallel()
+	kills, refuses := often(t, "STRABO_TEST_SHOP_KILLS", 0), 0.0
+	if kills > 0 {
+		refuses = 0.2
+	}
 	dir := t.TempDir()
 	nats := startServing(t, "purchase", "--store", filepath.Join(dir, "nats"), "--listen", "127.0.0.1:0")
 	arguments := []string{"--nats", nats.NATS, "--keys", filepath.Join(dir, "keys"), "--data", wickShop(t), "--local-webhooks"}
-	l := newListener(t, 0.2)
+	l := newListener(t, refuses)
 	c := newCrowd(l)
 	shops := make([]*selling, 2)
 	open := func() {
@@ -318,7 +323,7 @@ func TestShopsKilled(t *testing.T) {
 		require.Eventually(t, func() bool { return c.count.Load() > enough }, time.Minute, time.Millisecond)
 	}
 	visited(20)
-	for range often(t, "STRABO_TEST_SHOP_KILLS", 0) {
+	for range kills {
 		visited(20)
 		victims := []int{rand.IntN(len(shops))}
 		if rand.IntN(4) == 0 {
@@ -353,6 +358,7 @@ func TestShopCutOff(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes long")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	store := filepath.Join(dir, "nats")
 	nats := startServing(t, "purchase", "--store", store, "--listen", "127.0.0.1:0")

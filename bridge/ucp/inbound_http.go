@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -271,6 +273,9 @@ func (in *Inbound) answer(ctx context.Context, came *result, err error) reply {
 		switch {
 		case ok:
 		case ctx.Err() != nil:
+			p = unanswered("The request")
+		case errors.Is(err, keyvalue.ErrUnavailable), errors.Is(err, adapter.ErrUnavailable), errors.Is(err, adapter.ErrClosed):
+			in.log.WarnContext(ctx, "ucp: a request could not be answered yet", "error", err)
 			p = unanswered("The request")
 		default:
 			in.log.ErrorContext(ctx, "ucp: a request could not be answered", "error", err)

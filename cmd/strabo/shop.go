@@ -162,7 +162,8 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.sell(ctx, s, listener, address, agent, inbound, web, log)
+	tidy := func(ctx context.Context) error { return sells.Run(ctx, rules, attendance) }
+	return c.sell(ctx, s, listener, address, []func(context.Context) error{agent.Run, inbound.Run, tidy}, web, log)
 }
 
 // shopGC is how much the heap may grow before garbage is collected, in percent.
@@ -198,9 +199,9 @@ const (
 	shutdownTimeout = 5 * time.Second
 )
 
-// sell runs the parts of the shop until the context ends or one of them fails.
+// sell serves the web and runs the parts of the shop until the context ends or one of them fails.
 func (c *shopCommand) sell(
-	ctx context.Context, s *streams, listener net.Listener, address string, agent *adapter.Adapter, inbound *ucp.Inbound, web http.Handler, log *slog.Logger,
+	ctx context.Context, s *streams, listener net.Listener, address string, parts []func(context.Context) error, web http.Handler, log *slog.Logger,
 ) error {
 	server := &http.Server{
 		Handler: web, ReadHeaderTimeout: headerTimeout, WriteTimeout: ucp.DefaultBodyTimeout + c.AnswerTimeout + headerTimeout,
@@ -210,9 +211,10 @@ func (c *shopCommand) sell(
 	server.ConnState = unused.note
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	ended := make(chan error, 3)
-	go func() { ended <- agent.Run(running) }()
-	go func() { ended <- inbound.Run(running) }()
+	ended := make(chan error, len(parts)+1)
+	for _, run := range parts {
+		go func() { ended <- run(running) }()
+	}
 	go func() { ended <- server.Serve(listener) }()
 	if err := printLine(s, struct {
 		URL    string `json:"url"`

@@ -180,7 +180,8 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 }
 
 // Contracts are those of the operations that the shipped mapping calls: checkout_create, checkout_get, checkout_update,
-// checkout_cancel and checkout_complete, which alone needs a subject and an approval.
+// checkout_cancel and checkout_complete, which alone needs a subject and an approval, and of order_get, by which [Orders]
+// asks for what has become of an order.
 func Contracts() (*policy.Contracts, error) {
 	text, err := protocols.Files.ReadFile(outboundContracts)
 	if err != nil {

@@ -21,7 +21,7 @@ func (c *buyCommand) answer(s *streams, told *story.Story, cid string, ending sh
 	}
 	switch {
 	case c.JSON:
-		encoder := json.NewEncoder(s.out)
+		encoder := json.NewEncoder(story.EscapeJSON(s.out))
 		encoder.SetEscapeHTML(false)
 		if err = told.WriteJSON(s.out); err == nil && unknown != nil {
 			err = encoder.Encode(unknown)

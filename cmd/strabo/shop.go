@@ -45,8 +45,8 @@ type shopCommand struct {
 
 // Help is shown by strabo shop --help.
 func (shopCommand) Help() string {
-	return `Opens a shop that platforms can buy from by UCP, until it is told to stop: by 2026-01-11 over REST, and by ` +
-		`2026-01-23 and 2026-04-08 over REST and MCP, below /ucp/RELEASE, as its profile says. The data is in the ` +
+	return `Opens a shop that platforms can buy from by UCP, until it is told to stop, over REST and MCP: by 2026-01-11, and ` +
+		`by 2026-01-23 and 2026-04-08 below /ucp/RELEASE, as its profile says. The data is in the ` +
 		`format of the public samples: products.csv, inventory.csv, shipping_rates.csv, promotions.csv, discounts.csv, ` +
 		`customers.csv and addresses.csv. No money is taken: payments are decided by their tokens.
 

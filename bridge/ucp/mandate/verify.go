@@ -65,7 +65,11 @@ func (v *Verifier) Verify(ctx context.Context, text string) (*Authorized, error)
 	if err != nil {
 		return nil, err
 	}
-	payload, err := issued.verify(key)
+	public, err := signature.PublicKey(key)
+	if err != nil {
+		return nil, &Error{Code: MissingKey, Content: "The key of the mandate is none that it could be signed with.", Err: err}
+	}
+	payload, err := issued.verifyBy(public)
 	if err != nil {
 		return nil, unverifiable("The signature of the mandate is not by the key that it names.", err)
 	}

@@ -217,7 +217,7 @@ func readProfile(ctx context.Context, client *http.Client, businessURL string, b
 	if !b.Can(checkoutCapability) {
 		return nil, ErrNoCheckouts
 	}
-	if b.Agreement, err = agreementWith(release, p); err != nil {
+	if b.Agreement, err = agreementWith(release, p, false); err != nil {
 		return nil, err
 	}
 	if !b.Active(checkoutCapability) {

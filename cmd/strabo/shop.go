@@ -158,7 +158,7 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	}
 	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
 		Mandates: &ucp.Mandates{Signer: signer, Platforms: fetcher},
-		Signer: signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
+		Signer:   signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
 		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
 		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,
 	})

@@ -27,7 +27,7 @@ func (c *shopCommand) signer() (*signature.Signer, error) {
 	default:
 		return signature.Generate(signingKeyID)
 	}
-	return signerIn(name, signingKeyID)
+	return signerIn("--signing-key", name, signingKeyID)
 }
 
 // releases puts the newer releases of UCP in front of the shop.

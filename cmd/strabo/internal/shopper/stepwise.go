@@ -72,7 +72,7 @@ type statement struct {
 		AP2         struct {
 			Checkout string `json:"checkout"`
 		} `json:"ap2"`
-		Fulfillment any    `json:"fulfillment"`
+		Fulfillment any `json:"fulfillment"`
 		LineItems   []struct {
 			ID   string `json:"id"`
 			Item struct {

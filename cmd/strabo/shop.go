@@ -20,6 +20,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/keyvalue/natskv"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
@@ -150,15 +151,20 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	fetcher, err := profiles.New(profiles.Options{Source: platforms})
+	if err != nil {
+		return err
+	}
 	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
-		Signer: signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
+		Mandates: &ucp.Mandates{Signer: signer, Platforms: fetcher},
+		Signer:   signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
 		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
 		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,
 	})
 	if err != nil {
 		return err
 	}
-	web, err := c.releases(inbound, signer, platforms, keys, log)
+	web, err := c.releases(inbound, fetcher, keys, log)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -32,6 +34,8 @@ type call struct {
 	key, fingerprint, token string
 	// creates tells that the request makes a checkout of its key.
 	creates bool
+	// dialect is how the request speaks if it was translated; nil if it was not.
+	dialect *dialect
 }
 
 // matches tells whether the checkout is what the platform thinks it is (RFC 9110, section 13.1.1).
@@ -125,6 +129,7 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		c := call{
 			operation: pattern, id: r.PathValue("id"), base: in.base(r), agent: r.Header.Get("UCP-Agent"), creates: creates, body: raw,
 			secret: r.Header.Get("Simulation-Secret"), ifMatch: strings.Join(r.Header.Values("If-Match"), ","),
+			dialect: dialectIn(ctx),
 		}
 		if r.Method == http.MethodPost || r.Method == http.MethodPut {
 			c.key = r.Header.Get("Idempotency-Key")
@@ -271,6 +276,9 @@ func (in *Inbound) answer(ctx context.Context, came *result, err error) reply {
 		switch {
 		case ok:
 		case ctx.Err() != nil:
+			p = unanswered("The request")
+		case errors.Is(err, keyvalue.ErrUnavailable), errors.Is(err, adapter.ErrUnavailable), errors.Is(err, adapter.ErrClosed):
+			in.log.WarnContext(ctx, "ucp: a request could not be answered yet", "error", err)
 			p = unanswered("The request")
 		default:
 			in.log.ErrorContext(ctx, "ucp: a request could not be answered", "error", err)

@@ -138,6 +138,12 @@ func (in *Inbound) readPayment(text []byte) (enactment.Value, error) {
 			detail: "Unsupported payment handler: it is not one that is offered.",
 		}
 	}
+	for _, name := range []string{"id", "type"} {
+		var text string
+		if json.Unmarshal(instrument[name], &text) != nil || text == "" {
+			return enactment.Value{}, invalid("$.payment_data."+name, "A payment instrument needs a member %s.", name)
+		}
+	}
 	if asked.AP2 != nil {
 		if !mandate.MatchString(asked.AP2.CheckoutMandate) {
 			return enactment.Value{}, invalid("$.ap2.checkout_mandate", "The checkout mandate is not an SD-JWT with key binding.")

@@ -213,6 +213,10 @@ func (h *releaseHandler) translate(
 ) {
 	answer.pass(w)
 	status := answer.status
+	if status == http.StatusNotModified {
+		w.WriteHeader(status)
+		return
+	}
 	said, err := wire.Decode(answer.body.Bytes())
 	if err != nil {
 		h.log.ErrorContext(request.Context(), "ucp: an answer that is no object cannot be translated", "status", status)

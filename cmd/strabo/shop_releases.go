@@ -46,6 +46,6 @@ func (c *shopCommand) releases(
 	}
 	return ucp.Releases(inbound, ucp.ReleasesOptions{
 		Platforms: fetcher, PublicURL: c.PublicURL, Keys: []negotiation.Key{key}, Signed: c.Signed, Store: keys,
-		Name: "strabo shop", Version: version(), Logger: log,
+		ContinueURL: c.ContinueURL, Name: "strabo shop", Version: version(), Logger: log,
 	})
 }

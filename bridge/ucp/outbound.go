@@ -176,7 +176,8 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 }
 
 // Contracts are those of the operations that the shipped mapping calls: checkout_create, checkout_get, checkout_update,
-// checkout_cancel and checkout_complete, which alone needs a subject and an approval.
+// checkout_cancel and checkout_complete, which alone needs a subject and an approval, and of order_get, by which [Orders]
+// asks for what has become of an order.
 func Contracts() (*policy.Contracts, error) {
 	text, err := protocols.Files.ReadFile(outboundContracts)
 	if err != nil {
@@ -191,10 +192,12 @@ func Contracts() (*policy.Contracts, error) {
 
 // Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, instrument, which
 // makes payment_data of a payment, contents, which compares what a checkout contains with what was asked for, review, which
-// finds what forbids an autonomous completion, and payment, which checks how a checkout is paid.
+// finds what forbids an autonomous completion, payment, which checks how a checkout is paid, and extensions, which holds what is
+// asked for against what is active with the shop.
 func Hooks(choices Choices) map[string]bridge.Hook {
 	return map[string]bridge.Hook{
 		"fulfillment": choices.arrange, "instrument": instrument, "contents": contents, "review": review, "payment": payment,
+		"extensions": asksActive,
 	}
 }
 

@@ -92,6 +92,9 @@ func (c *customer) say(ctx context.Context, action string, values adapter.Values
 	return nil
 }
 
+// expiryForm is RFC 3339 to the millisecond, since many a reader of times refuses more.
+const expiryForm = "2006-01-02T15:04:05.000Z07:00"
+
 // price says what the wish comes to, or why there is no answer to it: then nothing changes for the customer.
 func (c *customer) price(ctx context.Context) error {
 	asked, changing := c.Asked, c.Owed() == model.AnswerUpdate
@@ -103,13 +106,14 @@ func (c *customer) price(ctx context.Context) error {
 	if c.Statement == nil {
 		expires = time.Now().Add(c.shop.Life)
 	}
-	statement.Body.ExpiresAt = expires.UTC().Format(time.RFC3339Nano)
+	statement.Body.ExpiresAt = expires.UTC().Format(expiryForm)
+	if c.shop.ContinueURL != "" {
+		statement.Body.ContinueURL = c.shop.ContinueURL + c.cid
+	}
+	again := !changing && c.Statement != nil
 	if no, refused := errors.AsType[*model.No](err); refused {
-		switch {
-		case changing:
-			return c.say(ctx, "Rejected", adapter.Values{"rev": c.Revision, "notice": no})
-		case c.Statement == nil:
-			return c.say(ctx, "Refused", adapter.Values{"reason": no})
+		if !again {
+			return c.refuse(ctx, no)
 		}
 		// What was said before cannot be had any more; it stays to be looked at, changed or cancelled.
 		statement, err = c.unavailable(no)
@@ -121,10 +125,23 @@ func (c *customer) price(ctx context.Context) error {
 	if !statement.Ready() {
 		action = "NeedsInput"
 	}
-	return c.say(ctx, action, adapter.Values{
+	err = c.say(ctx, action, adapter.Values{
 		"rev": c.Revision + 1, "id": c.cid, "checkout": statement.Body, "messages": statement.Messages,
 		"currency": c.shop.Currency, "totals": statement.Totals,
 	})
+	if errors.Is(err, enactment.Malformed) && !again { // The log does not take it, and the customer is owed an answer.
+		c.shop.log.WarnContext(ctx, "shop: a statement cannot be made", "checkout", c.cid, "error", err)
+		return c.refuse(ctx, model.Refuse("invalid", "$", "That is more than one checkout can hold."))
+	}
+	return err
+}
+
+// refuse says no to what was wished for.
+func (c *customer) refuse(ctx context.Context, no *model.No) error {
+	if c.Statement == nil {
+		return c.say(ctx, "Refused", adapter.Values{"reason": no})
+	}
+	return c.say(ctx, "Rejected", adapter.Values{"rev": c.Revision, "notice": no})
 }
 
 // unavailable says again what was said last, and why it cannot be paid.

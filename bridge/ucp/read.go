@@ -1,16 +1,18 @@
 package ucp
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/compact"
 )
 
 // readAs reads a value into what into points to, as encoding/json does but for three things, so that what is read is what
@@ -19,94 +21,109 @@ import (
 // A member that into has no place for is left out, a null where no array is around it is nothing at all. The error is
 // the [*problem] that says where, below path, which is a JSONPath.
 func readAs(asked enactment.Value, path string, into any) error {
-	decoder := json.NewDecoder(strings.NewReader(asked.String()))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return invalid(path, "%s is not sound JSON.", path)
+	return fill(asked.String(), reflect.ValueOf(into).Elem(), &place{path: path})
+}
+
+// place is where a value stands, to be told if it is wrong.
+type place struct {
+	within  *place
+	path    string // of the outermost alone
+	element bool   // of an array, with an index, and not a member, with a name
+	index   int
+	name    string
+}
+
+// String gives the JSONPath.
+func (p *place) String() string {
+	switch {
+	case p.within == nil:
+		return p.path
+	case p.element:
+		return p.within.String() + "[" + strconv.Itoa(p.index) + "]"
+	default:
+		return p.within.String() + "." + p.name
 	}
-	return fill(value, reflect.ValueOf(into).Elem(), path)
+}
+
+func (p *place) must(what string) error {
+	path := p.String()
+	return invalid(path, "%s must %s.", path, what)
 }
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()
 
-// fill puts into a variable what it has a place for.
-func fill(value any, into reflect.Value, path string) error {
-	if value == nil {
+// fill puts the value with a text into a variable, as far as there is a place for it.
+func fill(text string, into reflect.Value, at *place) error {
+	if text == "null" {
 		return nil
 	}
 	if into.Type() == rawMessage {
-		if err := withoutNulls(value, path); err != nil {
-			return err
-		}
-		text, err := plainJSON(value)
-		into.SetBytes(text)
-		return err
+		into.SetBytes([]byte(text))
+		return withoutNulls(text, at)
 	}
 	switch into.Kind() {
 	case reflect.Pointer:
 		target := reflect.New(into.Type().Elem())
 		into.Set(target)
-		return fill(value, target.Elem(), path)
+		return fill(text, target.Elem(), at)
 	case reflect.String:
-		text, ok := value.(string)
+		said, ok := compact.String(text)
 		if !ok {
-			return invalid(path, "%s must be a string.", path)
+			return at.must("be a string")
 		}
-		into.SetString(text)
+		into.SetString(said)
 	case reflect.Int64:
-		whole, err := wholeNumber(value, path)
+		whole, err := int64(0), errNotWhole
+		if compact.IsNumber(text) {
+			whole, err = wholeOf(text)
+		}
+		if err != nil {
+			return at.must("be a whole number")
+		}
 		into.SetInt(whole)
-		return err
 	case reflect.Slice:
-		return fillArray(value, into, path)
+		return fillArray(text, into, at)
 	case reflect.Map:
-		return fillMap(value, into, path)
+		return fillMap(text, into, at)
 	case reflect.Struct:
-		return fillObject(value, into, path)
+		return fillObject(text, into, at)
 	default:
 		return fmt.Errorf("ucp: inbound: there is no way to read %s", into.Type())
 	}
 	return nil
 }
 
-func plainJSON(value any) (json.RawMessage, error) {
-	var plain bytes.Buffer
-	encoder := json.NewEncoder(&plain)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, fmt.Errorf("ucp: inbound: %w", err)
+func fillArray(text string, into reflect.Value, at *place) error {
+	if !compact.IsArray(text) {
+		return at.must("be an array")
 	}
-	return plain.Bytes(), nil
-}
-
-func fillArray(value any, into reflect.Value, path string) error {
-	members, ok := value.([]any)
-	if !ok {
-		return invalid(path, "%s must be an array.", path)
-	}
-	into.Set(reflect.MakeSlice(into.Type(), len(members), len(members)))
-	for i, member := range members {
-		at := path + "[" + strconv.Itoa(i) + "]"
-		if member == nil {
-			return isNull(at)
+	into.Set(reflect.MakeSlice(into.Type(), 0, 1))
+	n := 0
+	for element := range compact.Elements(text) {
+		here := place{within: at, element: true, index: n}
+		if element == "null" {
+			return here.must("not be null")
 		}
-		if err := fill(member, into.Index(i), at); err != nil {
+		if n == into.Cap() {
+			into.Grow(1)
+		}
+		into.SetLen(n + 1)
+		if err := fill(element, into.Index(n), &here); err != nil {
 			return err
 		}
+		n++
 	}
 	return nil
 }
 
-func fillMap(value any, into reflect.Value, path string) error {
-	members, ok := value.(map[string]any)
-	if !ok {
-		return invalid(path, "%s must be an object.", path)
+func fillMap(text string, into reflect.Value, at *place) error {
+	if !compact.IsObject(text) {
+		return at.must("be an object")
 	}
-	into.Set(reflect.MakeMapWithSize(into.Type(), len(members)))
-	for name, member := range members {
+	into.Set(reflect.MakeMap(into.Type()))
+	for name, member := range compact.Members(text) {
 		filled := reflect.New(into.Type().Elem()).Elem()
-		if err := fill(member, filled, path+"."+name); err != nil {
+		if err := fill(member, filled, &place{within: at, name: name}); err != nil {
 			return err
 		}
 		into.SetMapIndex(reflect.ValueOf(name), filled)
@@ -114,15 +131,29 @@ func fillMap(value any, into reflect.Value, path string) error {
 	return nil
 }
 
-func fillObject(value any, into reflect.Value, path string) error {
-	members, ok := value.(map[string]any)
-	if !ok {
-		return invalid(path, "%s must be an object.", path)
+// fieldNames remembers the names that the fields of a struct have in JSON, by reflect.Type.
+var fieldNames sync.Map
+
+func namesOf(of reflect.Type) []string {
+	if known, ok := fieldNames.Load(of); ok {
+		return known.([]string)
 	}
-	for i := range into.NumField() {
-		name, _, _ := strings.Cut(into.Type().Field(i).Tag.Get("json"), ",")
-		if given, ok := members[name]; ok {
-			if err := fill(given, into.Field(i), path+"."+name); err != nil {
+	names := make([]string, of.NumField())
+	for i := range names {
+		names[i], _, _ = strings.Cut(of.Field(i).Tag.Get("json"), ",")
+	}
+	fieldNames.Store(of, names)
+	return names
+}
+
+func fillObject(text string, into reflect.Value, at *place) error {
+	if !compact.IsObject(text) {
+		return at.must("be an object")
+	}
+	names := namesOf(into.Type())
+	for name, member := range compact.Members(text) {
+		if i := slices.Index(names, name); i >= 0 {
+			if err := fill(member, into.Field(i), &place{within: at, name: name}); err != nil {
 				return err
 			}
 		}
@@ -130,39 +161,42 @@ func fillObject(value any, into reflect.Value, path string) error {
 	return nil
 }
 
-// withoutNulls fails if an array anywhere in a value has a null in it.
-func withoutNulls(value any, path string) error {
-	switch value := value.(type) {
-	case []any:
-		for i, member := range value {
-			at := fmt.Sprintf("%s[%d]", path, i)
-			if member == nil {
-				return isNull(at)
-			}
-			if err := withoutNulls(member, at); err != nil {
-				return err
-			}
+// withoutNulls fails if an array anywhere in a value has a null in it. It looks at each byte once, however deep the value
+// is nested.
+func withoutNulls(text string, at *place) error {
+	if !strings.Contains(text, "null") {
+		return nil
+	}
+	var around []*place // of arrays and objects that are not closed
+	for i := 0; i < len(text); i++ {
+		var here *place
+		if len(around) > 0 {
+			here = around[len(around)-1]
 		}
-	case map[string]any:
-		for name, member := range value {
-			if err := withoutNulls(member, path+"."+name); err != nil {
-				return err
+		switch text[i] {
+		case '[', '{':
+			within := at
+			if here != nil {
+				within = here
+			}
+			around = append(around, &place{within: within, element: text[i] == '['})
+		case ']', '}':
+			around = around[:len(around)-1]
+		case ',':
+			here.index++
+		case '"':
+			end := i + compact.Quoted(text[i:])
+			if here != nil && !here.element && end < len(text) && text[end] == ':' {
+				here.name, _ = compact.String(text[i:end])
+			}
+			i = end - 1
+		case 'n':
+			if here != nil && here.element {
+				return here.must("not be null")
 			}
 		}
 	}
 	return nil
-}
-
-func isNull(path string) error { return invalid(path, "%s must not be null.", path) }
-
-// wholeNumber gives a number that is whole, however it is written, as an integer.
-func wholeNumber(value any, path string) (int64, error) {
-	if number, ok := value.(json.Number); ok {
-		if whole, err := wholeOf(number.String()); err == nil {
-			return whole, nil
-		}
-	}
-	return 0, invalid(path, "%s must be a whole number.", path)
 }
 
 var errNotWhole = errors.New("not a whole number of 64 bits")

@@ -96,6 +96,12 @@ func (in *Inbound) get(ctx context.Context, c call) (*result, error) {
 		return nil, err
 	}
 	defer s.leave()
+	switch {
+	case !c.matches(&standing):
+		return nil, preconditionFailed
+	case c.has(&standing):
+		return &result{status: http.StatusNotModified, etag: etagOf(&standing)}, nil
+	}
 	return in.showing(&c, http.StatusOK, standing)
 }
 

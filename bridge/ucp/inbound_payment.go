@@ -190,6 +190,12 @@ func (in *Inbound) readPayment(text []byte) (map[string]json.RawMessage, *string
 			detail: "Unsupported payment handler: it is not one that is offered.",
 		}
 	}
+	for _, name := range []string{"id", "type"} {
+		var text string
+		if json.Unmarshal(instrument[name], &text) != nil || text == "" {
+			return nil, nil, invalid("$.payment_data."+name, "A payment instrument needs a member %s.", name)
+		}
+	}
 	if asked.AP2 == nil {
 		return instrument, nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
 	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
@@ -88,9 +89,8 @@ func (in *Inbound) view(s model.Standing, mandated bool) (json.RawMessage, error
 	}
 	totals := value("totals")
 	if strings.Contains(totals, "discount") {
-		var all []Total
-		v, _ := s.Statement.Value("totals")
-		if err := v.Decode(&all); err != nil {
+		all, err := model.ReadTotals(s.Statement)
+		if err != nil {
 			return nil, fmt.Errorf("ucp: inbound: totals of a statement: %w", err)
 		}
 		text, err := json.Marshal(lowered(all))
@@ -122,7 +122,8 @@ func (in *Inbound) view(s model.Standing, mandated bool) (json.RawMessage, error
 	out = append(out, `,"totals":`...)
 	out = append(out, totals...)
 	for _, name := range statedMembers {
-		if text := body[name]; text != "" {
+		// Nobody can go on with what has ended (UCP 2026-04-08, checkout, continue URL).
+		if text := body[name]; text != "" && (name != "continue_url" || !s.Ended()) {
 			out = append(append(append(append(out, `,"`...), name...), `":`...), text...)
 		}
 	}
@@ -158,7 +159,7 @@ func orderOf(s *model.Standing) (*orderLink, error) {
 	}
 	order, _ := ended.Value("order")
 	link := new(orderLink)
-	if err := order.Decode(link); err != nil {
+	if err := read.Into(order, "order", link); err != nil {
 		return nil, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
 	}
 	return link, nil

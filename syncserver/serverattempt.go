@@ -238,7 +238,7 @@ func (s *Server) decide(ctx context.Context, a *enactment.Attempt, now time.Time
 
 // appended is told of what this server has written.
 func (s *Server) appended(sequence uint64, e *wire.Entry, attempts []enactment.Attempt, outcomes []enactment.Outcome) {
-	s.host.Announce(sequence, e)
+	defer s.host.Announce(sequence, e)
 	if s.config.Recorder == nil {
 		return
 	}

@@ -127,7 +127,7 @@ func readNotice(entry keyvalue.Entry) (notice, error) {
 
 // placed keeps the order of a checkout that was completed, and has the platform told of it, unless that was done.
 func (c *courier) placed(ctx context.Context, checkout string, standing *model.Standing) error {
-	profile := profileOf(standing)
+	profile := platformOf(standing).URL
 	entry, err := c.store().Get(ctx, placedName(checkout))
 	n := notice{Event: orderPlaced, Checkout: checkout, Since: time.Now(), Next: time.Now().Add(claimed), name: placedName(checkout)}
 	switch {
@@ -171,14 +171,6 @@ func (c *courier) cross(ctx context.Context, n notice) error {
 		return nil
 	}
 	return err
-}
-
-// profileOf gives the profile of the platform that created a checkout.
-func profileOf(standing *model.Standing) (profile string) {
-	if value, ok := standing.Create.Value("profile"); ok && value.Decode(&profile) != nil {
-		return ""
-	}
-	return profile
 }
 
 // shipped has the platform told that its order was sent.

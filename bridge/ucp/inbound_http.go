@@ -34,6 +34,8 @@ type call struct {
 	key, fingerprint, token string
 	// creates tells that the request makes a checkout of its key.
 	creates bool
+	// dialect is how the request speaks if it was translated; nil if it was not.
+	dialect *dialect
 }
 
 // matches tells whether the checkout is what the platform thinks it is (RFC 9110, section 13.1.1).
@@ -127,6 +129,7 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		c := call{
 			operation: pattern, id: r.PathValue("id"), base: in.base(r), agent: r.Header.Get("UCP-Agent"), creates: creates, body: raw,
 			secret: r.Header.Get("Simulation-Secret"), ifMatch: strings.Join(r.Header.Values("If-Match"), ","),
+			dialect: dialectIn(ctx),
 		}
 		if r.Method == http.MethodPost || r.Method == http.MethodPut {
 			c.key = r.Header.Get("Idempotency-Key")

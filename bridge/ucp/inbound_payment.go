@@ -14,7 +14,7 @@ import (
 // complete pays.
 func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 	const what = "The payment"
-	credential, err := in.readPayment(c.body)
+	instrument, given, err := in.readPayment(c.body)
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +31,12 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 		}
 		// What another process has done for the same request may have come to light while it was waited for.
 		if own := s.own(request); own != nil {
-			return in.paid(ctx, s, own)
+			return in.paid(ctx, &c, s, own)
 		}
+		if err != nil {
+			return nil, err
+		}
+		credential, err := in.credential(ctx, &c, &standing, instrument, given)
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +96,7 @@ func (s *session) payable(ctx context.Context, what string, standing model.Stand
 }
 
 // paid waits for the Business to take a payment, or not.
-func (in *Inbound) paid(ctx context.Context, s *session, complete *enactment.Instance) (*result, error) {
+func (in *Inbound) paid(ctx context.Context, c *call, s *session, complete *enactment.Instance) (*result, error) {
 	var declined *enactment.Instance
 	standing, err := s.await(ctx, "The payment", func(now model.Standing) bool {
 		declined = nil
@@ -117,7 +121,7 @@ func (in *Inbound) paid(ctx context.Context, s *session, complete *enactment.Ins
 	if err := in.courier.placed(ctx, s.cid, &standing); err != nil {
 		return nil, err
 	}
-	return in.showing(http.StatusOK, standing)
+	return in.showing(c, http.StatusOK, standing)
 }
 
 // unready says what lacks before a checkout can be paid.
@@ -137,12 +141,34 @@ func unready(statement *enactment.Instance) *problem {
 	return p
 }
 
-// readPayment gives the instrument of a complete, together with a mandate that comes with it. Its contents are the
-// Business's to judge, but for the handler and the form of the mandate.
-func (in *Inbound) readPayment(text []byte) (enactment.Value, error) {
-	body, err := parse(text)
+// credential gives what pays: the instrument and, where the checkout needs a mandate, that as the member ap2. One that was
+// not verified does not get so far.
+func (in *Inbound) credential(
+	ctx context.Context, c *call, standing *model.Standing, instrument map[string]json.RawMessage, given *string,
+) (enactment.Value, error) {
+	verified, err := in.checkMandate(ctx, c, standing, given)
 	if err != nil {
 		return enactment.Value{}, err
+	}
+	delete(instrument, "ap2")
+	if verified {
+		if instrument["ap2"], err = json.Marshal(map[string]string{"checkout_mandate": *given}); err != nil {
+			return enactment.Value{}, err
+		}
+	}
+	value, err := enactment.ValueOf(instrument)
+	if err != nil {
+		return enactment.Value{}, invalid("$.payment_data", "payment_data is not sound JSON.")
+	}
+	return value, nil
+}
+
+// readPayment gives the instrument of a complete, and the mandate that comes with it; nil if there is none. The contents
+// of the instrument are the Business's to judge, but for the handler.
+func (in *Inbound) readPayment(text []byte) (map[string]json.RawMessage, *string, error) {
+	body, err := parse(text)
+	if err != nil {
+		return nil, nil, err
 	}
 	var asked struct {
 		PaymentData map[string]json.RawMessage `json:"payment_data"`
@@ -151,30 +177,23 @@ func (in *Inbound) readPayment(text []byte) (enactment.Value, error) {
 		} `json:"ap2"`
 	}
 	if err := readAs(body, "$", &asked); err != nil {
-		return enactment.Value{}, err
+		return nil, nil, err
 	}
 	var handler string
 	instrument := asked.PaymentData
 	if json.Unmarshal(instrument["handler_id"], &handler) != nil {
-		return enactment.Value{}, invalid("$.payment_data.handler_id", "payment_data must be a payment instrument with a handler_id.")
+		return nil, nil, invalid("$.payment_data.handler_id", "payment_data must be a payment instrument with a handler_id.")
 	}
 	if !in.takes(handler) {
-		return enactment.Value{}, &problem{
+		return nil, nil, &problem{
 			status: http.StatusBadRequest, code: "INVALID_REQUEST", path: "$.payment_data.handler_id",
 			detail: "Unsupported payment handler: it is not one that is offered.",
 		}
 	}
-	if asked.AP2 != nil {
-		if !mandate.MatchString(asked.AP2.CheckoutMandate) {
-			return enactment.Value{}, invalid("$.ap2.checkout_mandate", "The checkout mandate is not an SD-JWT with key binding.")
-		}
-		instrument["ap2"], _ = json.Marshal(asked.AP2)
+	if asked.AP2 == nil {
+		return instrument, nil, nil
 	}
-	value, err := enactment.ValueOf(instrument)
-	if err != nil {
-		return enactment.Value{}, invalid("$.payment_data", "payment_data is not sound JSON.")
-	}
-	return value, nil
+	return instrument, &asked.AP2.CheckoutMandate, nil
 }
 
 func (in *Inbound) takes(handler string) bool {

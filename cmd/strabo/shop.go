@@ -20,6 +20,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/keyvalue/natskv"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
@@ -46,8 +47,8 @@ type shopCommand struct {
 
 // Help is shown by strabo shop --help.
 func (shopCommand) Help() string {
-	return `Opens a shop that platforms can buy from by UCP, until it is told to stop: by 2026-01-11 over REST, and by ` +
-		`2026-01-23 and 2026-04-08 over REST and MCP, below /ucp/RELEASE, as its profile says. The data is in the ` +
+	return `Opens a shop that platforms can buy from by UCP, until it is told to stop, over REST and MCP: by 2026-01-11, and ` +
+		`by 2026-01-23 and 2026-04-08 below /ucp/RELEASE, as its profile says. The data is in the ` +
 		`format of the public samples: products.csv, inventory.csv, shipping_rates.csv, promotions.csv, discounts.csv, ` +
 		`customers.csv and addresses.csv. No money is taken: payments are decided by their tokens.
 
@@ -152,15 +153,20 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	fetcher, err := profiles.New(profiles.Options{Source: platforms})
+	if err != nil {
+		return err
+	}
 	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
-		Signer: signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
+		Mandates: &ucp.Mandates{Signer: signer, Platforms: fetcher},
+		Signer:   signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
 		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
 		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,
 	})
 	if err != nil {
 		return err
 	}
-	web, err := c.releases(inbound, signer, platforms, keys, log)
+	web, err := c.releases(inbound, fetcher, keys, log)
 	if err != nil {
 		return err
 	}

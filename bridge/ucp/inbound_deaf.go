@@ -32,7 +32,7 @@ const (
 // errDeaf says that a platform has not answered for long.
 var errDeaf = errors.New("ucp: the platform does not answer")
 
-func platformOf(profile string) string {
+func profileHost(profile string) string {
 	u, err := url.Parse(profile)
 	if err != nil {
 		return ""
@@ -45,7 +45,7 @@ func platformOf(profile string) string {
 func (d *deaf) leave(profile string, now time.Time) (time.Time, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s, ok := d.hosts[platformOf(profile)]
+	s, ok := d.hosts[profileHost(profile)]
 	switch {
 	case !ok:
 		return time.Time{}, false
@@ -60,7 +60,7 @@ func (d *deaf) leave(profile string, now time.Time) (time.Time, bool) {
 func (d *deaf) heard(profile string, now time.Time, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	host := platformOf(profile)
+	host := profileHost(profile)
 	if slow, ok := errors.AsType[interface {
 		error
 		Timeout() bool

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -57,6 +58,7 @@ type purchase struct {
 	why         string // it was cancelled
 	declined    enactment.Value
 	rejected    string // the shop's words for the last update
+	retries     int    // of the payment, after the buyer was sent to the shop
 	shown       map[ucp.Message]bool
 	ended       chan Ending
 }
@@ -169,13 +171,19 @@ func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observ
 		return err
 	}
 	errs := now.errors("")
-	url := now.checkout.ContinueURL
+	to := now.checkout.ContinueURL
 	switch {
-	case url != "" && s.options.HandOff != nil:
+	case isPage(to) && s.options.HandOff != nil:
 		if err := s.attempt(ctx, "HandOff", now, adapter.Values{}); err != nil {
 			return err
 		}
-		s.options.HandOff(url, errs)
+		// What was declined for want of the buyer, as by their bank, may be paid once they were there (UCP 2026-04-08,
+		// overview, challenge required).
+		if !p.declined.IsZero() && p.retries < mostRetries {
+			p.retries++
+			p.declined = enactment.Value{}
+		}
+		s.options.HandOff(to, errs)
 		return nil
 	case !p.declined.IsZero():
 		p.end("Declined", p.declined)
@@ -183,6 +191,15 @@ func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observ
 	default:
 		return s.cancel(ctx, p, now, sentenceOf(errs))
 	}
+}
+
+// mostRetries is how often a payment is made anew after the buyer was sent to the shop for it.
+const mostRetries = 3
+
+// isPage tells that a URL is that of a page which a person can be sent to.
+func isPage(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
 }
 
 // before does what comes before paying and handing off; handled tells that the next statement is to be waited for.

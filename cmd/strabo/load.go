@@ -17,24 +17,28 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 type loadCommand struct {
-	URLs     []string      `arg:"" name:"url" help:"Shops, where they answer to /.well-known/ucp."`
-	Workers  int           `default:"16" help:"How many requests are under way at once: ${default}."`
-	Duration time.Duration `default:"5s" help:"How long each operation is measured: ${default}."`
-	Requests int           `default:"1000000" help:"How often each operation is asked for at the most."`
-	Item     string        `default:"pot_ceramic" help:"What is bought: ${default}."`
-	Option   string        `default:"std-ship" help:"How it is sent: ${default}."`
-	Orders   int           `default:"1500" help:"How many checkouts are completed at the most; there must be so much in stock: ${default}."`
-	JSON     bool          `name:"json" help:"Print one JSON record a line for each shop and operation."`
+	URLs      []string      `arg:"" name:"url" help:"Shops, where they answer to /.well-known/ucp."`
+	Workers   int           `default:"16" help:"How many requests are under way at once: ${default}."`
+	Duration  time.Duration `default:"5s" help:"How long each operation is measured: ${default}."`
+	Requests  int           `default:"1000000" help:"How often each operation is asked for at the most."`
+	Item      string        `default:"pot_ceramic" help:"What is bought: ${default}."`
+	Option    string        `default:"std-ship" help:"How it is sent: ${default}."`
+	Orders    int           `default:"1500" help:"How many checkouts are completed at the most; there must be so much in stock: ${default}."`
+	Transport string        `default:"rest" enum:"rest,mcp" help:"How the shops are called: rest, or mcp where they have it; by default ${default}."`
+	JSON      bool          `name:"json" help:"Print one JSON record a line for each shop and operation."`
 }
 
 // Help is shown by strabo load --help.
 func (loadCommand) Help() string {
-	return `Measures shops that speak UCP 2026-01-11, one after the other: creates checkouts, gets them, updates and completes ` +
+	return `Measures shops that speak UCP 2026-01-11, over REST or MCP, one after the other: creates checkouts, gets them, updates and completes ` +
 		`them, each operation by itself, and prints for each how many requests were answered a second and how long that took. ` +
 		`An answer that is not a success counts as failed and not as answered.
 
@@ -43,6 +47,7 @@ Exit status: 0 when every shop was measured, 1 when requests failed, 2 when a sh
 
 func (loadCommand) examples() string {
 	return `  strabo load http://localhost:8182
+  strabo load --transport mcp http://localhost:8182
   strabo load --workers 32 --duration 10s http://localhost:8301 http://localhost:8182 http://localhost:3000
 `
 }
@@ -134,6 +139,7 @@ type load struct {
 	command  *loadCommand
 	endpoint string
 	client   *http.Client
+	tools    *mcp.Caller // nil where the shop is called over REST
 
 	mu       sync.Mutex
 	sessions []loadSession
@@ -141,7 +147,7 @@ type load struct {
 
 // measure measures one shop.
 func (c *loadCommand) measure(ctx context.Context, url string) ([]loadRecord, error) {
-	business, err := ucp.Discover(ctx, nil, url, wire.January11)
+	business, err := ucp.DiscoverOver(ctx, nil, url, negotiation.Transport(c.Transport), wire.January11)
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +155,9 @@ func (c *loadCommand) measure(ctx context.Context, url string) ([]loadRecord, er
 		Timeout: time.Minute, Transport: &http.Transport{MaxIdleConns: c.Workers, MaxIdleConnsPerHost: c.Workers},
 	}}
 	defer l.client.CloseIdleConnections()
+	if business.Transport == negotiation.MCP {
+		l.tools = mcp.NewCaller(l.endpoint, wire.January11, bridge.NewHTTPCaller(l.client, time.Minute, 0))
+	}
 	var records []loadRecord
 	for _, operation := range []struct {
 		name string
@@ -233,29 +242,41 @@ func (l *load) ask(ctx context.Context, method, path string, body, into any) err
 	if body == nil {
 		encoded = nil
 	}
-	request, err := http.NewRequestWithContext(ctx, method, l.endpoint+path, bytes.NewReader(encoded))
-	if err != nil {
-		return err
-	}
-	request.Header = http.Header{
+	header := http.Header{
 		"Ucp-Agent": {`profile=""`}, "Request-Signature": {"unsigned"}, "Request-Id": {uuid.NewString()},
 		"Idempotency-Key": {uuid.NewString()}, "Content-Type": {"application/json"},
 	}
-	response, err := l.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
+	status, answer, err := l.send(ctx, method, l.endpoint+path, header, encoded)
 	switch {
 	case err != nil:
 		return err
-	case response.StatusCode > 299:
-		return fmt.Errorf("%s %s: %s %.200s", method, path, response.Status, answer)
+	case status > 299:
+		return fmt.Errorf("%s %s: %d %s %.200s", method, path, status, http.StatusText(status), answer)
 	case into == nil:
 		return nil
 	}
 	return json.Unmarshal(answer, into)
+}
+
+// send sends one request over the transport.
+func (l *load) send(ctx context.Context, method, url string, header http.Header, body []byte) (status int, answer []byte, err error) {
+	if l.tools != nil {
+		header.Set("Ucp-Agent", negotiation.Agent{Profile: ucp.DefaultProfile}.String()) // Which no tool is called without.
+		response, err := l.tools.Call(ctx, bridge.Request{Method: method, URL: url, Header: header, Body: body})
+		return response.Status, response.Body, err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	request.Header = header
+	response, err := l.client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	answer, err = io.ReadAll(response.Body)
+	return response.StatusCode, answer, err
 }
 
 // checkout is a body that both public samples and the specification understand, ready to be paid.

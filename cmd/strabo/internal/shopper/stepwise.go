@@ -3,6 +3,7 @@ package shopper
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -70,14 +71,12 @@ type statement struct {
 	messages   []ucp.Message
 	bill       Bill
 	unreadable bool
+	discounts  stated
 	checkout   struct {
-		ContinueURL string `json:"continue_url"`
-		Fulfillment any    `json:"fulfillment"`
-		Discounts   struct {
-			Codes   []string   `json:"codes"`
-			Applied []Discount `json:"applied"`
-		} `json:"discounts"`
-		LineItems []struct {
+		ContinueURL string          `json:"continue_url"`
+		Fulfillment any             `json:"fulfillment"`
+		Discounts   json.RawMessage `json:"discounts"`
+		LineItems   []struct {
 			ID   string `json:"id"`
 			Item struct {
 				ID string `json:"id"`
@@ -153,6 +152,9 @@ func (s *Stepwise) offered(ctx context.Context, p *purchase, o adapter.Observati
 		return nil
 	}
 	p.bill = now.bill
+	if !now.bill.AddsUp() { // The protocol lets through none that does not, so it has a form that is not understood here.
+		return s.cancel(ctx, p, now, "the bill cannot be read")
+	}
 	p.bill.Discounts = discountsOf(p.codes, now)
 	p.bill.Discounts.Rejected = append(p.bill.Discounts.Rejected, p.dropped...)
 	decision := s.options.Decide(p.bill)
@@ -370,6 +372,9 @@ func readStatement(o adapter.Observation) statement {
 	}
 	if value, ok := o.Value("totals"); !ok || value.Decode(&now.bill.Totals) != nil {
 		now.bill.Totals = nil // The messages say so, where it matters.
+	}
+	if json.Unmarshal(now.checkout.Discounts, &now.discounts) != nil {
+		now.discounts = stated{} // They are for show: what is paid is said by the totals.
 	}
 	return now
 }

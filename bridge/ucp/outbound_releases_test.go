@@ -265,3 +265,38 @@ func TestHandlersOfACheckout(t *testing.T) {
 		})
 	}
 }
+
+// TestResumedPaymentIsNotDeclined: a payment that may have left is not declined by the bridge's own rules when it is taken
+// up again, whatever the settings are by then: what became of it is unknown.
+func TestResumedPaymentIsNotDeclined(t *testing.T) {
+	shop := newAprilShop(t)
+	shop.state = func(checkout doc) {
+		needsEmail(checkout)
+		checkout["ucp"] = doc{"version": "2026-04-08", "status": "success", "capabilities": doc{}, "payment_handlers": doc{"com.example.bank": []any{doc{"id": "bank"}}}}
+	}
+	arrived, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	shop.script["POST /chk_1/complete"] = []http.HandlerFunc{func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-release
+		panic(http.ErrAbortHandler)
+	}}
+	front := httptest.NewServer(shop.in(wire.January11, negotiation.REST))
+	t.Cleanup(front.Close)
+	m := openIncremental(t, func(m *market, _ *http.Client) {
+		m.business = &ucp.Business{Endpoint: front.URL, Release: wire.January11}
+	})
+	m.opens(ada, "Offered")
+	m.pays(1)
+	receive(m, arrived)
+	m.stop()
+	m.business.Release = wire.January23
+	m.start()
+	select {
+	case u := <-m.unknown:
+		require.Equal(t, "Complete", u.Action)
+	case o := <-m.observed:
+		require.Fail(t, "nobody can know that", "%v", o)
+	}
+	m.never("Declined", "Completed")
+}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -219,4 +221,22 @@ func TestBuyOddDiscounts(t *testing.T) {
 	require.Equal(t, exitNo, code, err)
 	require.Equal(t, "Cancelled: the bill cannot be read.\n", out)
 	require.Empty(t, shop.keys("complete"))
+}
+
+// TestBuyGoesOnWithoutTheExtension: a purchase that was begun with discounts goes on where the shop has none any more: it has
+// been asked for, so nobody says that it was not.
+func TestBuyGoesOnWithoutTheExtension(t *testing.T) {
+	t.Parallel()
+	journal := filepath.Join(t.TempDir(), "journal")
+	shop := openPaperShop(t, func(s *paperShop) { s.extensions = []string{"discount"} })
+	shop.answer = replying("complete", http.StatusInternalServerError, "{}")
+	code, _, stderr := runStrabo("", shop.buy("--journal", journal, "--discount", "TEN", "--timeout", "2s")...)
+	require.Equal(t, exitNo, code)
+	require.Contains(t, stderr, "nobody can tell whether there is an order")
+	shop.answer, shop.extensions = nil, nil
+	code, out, stderr := runStrabo("", shop.buy("--journal", journal, "--discount", "TEN")...)
+	require.Equal(t, exitFine, code, stderr)
+	require.Contains(t, out, "Order O1 placed")
+	require.Len(t, shop.keys("create"), 1)
+	require.Len(t, slices.Compact(shop.keys("complete")), 1)
 }

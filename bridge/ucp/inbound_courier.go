@@ -51,6 +51,8 @@ const (
 	claimed = 30 * time.Second
 	// sweepInterval is how often notices of others are looked for.
 	sweepInterval = 5 * time.Second
+	// sweepTime is how long that may take, should the store fall silent.
+	sweepTime = time.Minute
 	// tellAgain and tellAgainLongest bound the time between two attempts to tell, tellUntil how long it is tried.
 	tellAgain        = 2 * time.Second
 	tellAgainLongest = time.Hour
@@ -219,6 +221,8 @@ func (c *courier) run(ctx context.Context) {
 
 // sweep takes up the notices whose time has come.
 func (c *courier) sweep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime) // It goes on with the next one.
+	defer cancel()
 	for entry, err := range c.store().List(ctx, "outbox.") {
 		var n notice
 		if err == nil {

@@ -96,6 +96,12 @@ func (in *Inbound) get(ctx context.Context, c call) (*result, error) {
 		return nil, err
 	}
 	defer s.leave()
+	switch {
+	case !c.matches(&standing):
+		return nil, preconditionFailed
+	case c.has(&standing):
+		return &result{status: http.StatusNotModified, etag: etagOf(&standing)}, nil
+	}
 	return in.showing(&c, http.StatusOK, standing)
 }
 
@@ -172,12 +178,18 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 		return nil, err
 	}
 	defer s.leave()
-	attempt := "update:" + c.token
+	request := "update:" + c.token
+	attempt := request
 	for range mostTries {
-		if own := s.own(attempt); own != nil { // The request is repeated, or was just made.
+		if s.own(request) == nil {
+			standing, err = s.changeable(ctx, what, standing)
+		}
+		// The request is repeated, or was just made; what another process has done for it may have come to light while
+		// it was waited for.
+		if own := s.own(request); own != nil {
 			return in.changed(ctx, &c, s, own)
 		}
-		if standing, err = s.changeable(ctx, what, standing); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		if !c.matches(&standing) {
@@ -213,9 +225,6 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 	}
 	return nil, busy("The checkout is being changed by others.")
 }
-
-// nextAttempt gives the id of another attempt of the same request.
-func nextAttempt(id string) string { return id + "+" }
 
 // changed waits for the answer to an update.
 func (in *Inbound) changed(ctx context.Context, c *call, s *session, update *enactment.Instance) (*result, error) {

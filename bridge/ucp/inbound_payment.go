@@ -23,22 +23,18 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 		return nil, err
 	}
 	defer s.leave()
-	attempt := "complete:" + c.token
-	own := s.own(attempt)
-	if own == nil {
-		if standing, err = s.changeable(ctx, what, standing); err != nil {
-			return nil, err
+	request := "complete:" + c.token
+	attempt, malformed := request, error(nil)
+	for range mostTries {
+		if s.own(request) == nil {
+			standing, err = s.payable(ctx, what, standing, &c)
 		}
-		switch {
-		case !c.matches(&standing):
-			return nil, preconditionFailed
-		case standing.Statement.Action != "Offered":
-			if err := s.refresh(ctx); err != nil {
-				return nil, err
-			}
-			if standing = s.standing(); standing.Statement.Action != "Offered" {
-				return nil, unready(standing.Statement)
-			}
+		// What another process has done for the same request may have come to light while it was waited for.
+		if own := s.own(request); own != nil {
+			return in.paid(ctx, &c, s, own)
+		}
+		if err != nil {
+			return nil, err
 		}
 		credential, err := in.credential(ctx, &c, &standing, instrument, given)
 		if err != nil {
@@ -53,20 +49,50 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case rejection != nil && outdated(rejection):
+		case rejection == nil:
+			if s.own(request) == nil {
+				return nil, fmt.Errorf("ucp: inbound: %s was accepted and is not there", attempt)
+			}
+		case outdated(rejection) && s.own(request) != nil:
+		case outdated(rejection):
 			now := s.standing()
 			if !now.Ended() {
 				return nil, busy("The checkout was changed, or is being paid, by another request.")
 			}
 			return nil, tooLate(what, &now)
-		case rejection != nil:
+		case rejection.Code == enactment.Malformed:
+			// The request is repeated: another revision was to be paid then, and that was refused. Now there is another.
+			malformed = refusedBy(rejection, what)
+			attempt = nextAttempt(attempt)
+			if err := s.refresh(ctx); err != nil {
+				return nil, err
+			}
+			standing = s.standing()
+		default:
 			return nil, refusedBy(rejection, what)
 		}
-		if own = s.own(attempt); own == nil {
-			return nil, fmt.Errorf("ucp: inbound: %s was accepted and is not there", attempt)
+	}
+	return nil, malformed
+}
+
+// payable waits until the checkout can be paid. The problem says why it cannot be.
+func (s *session) payable(ctx context.Context, what string, standing model.Standing, c *call) (model.Standing, error) {
+	standing, err := s.changeable(ctx, what, standing)
+	if err != nil {
+		return standing, err
+	}
+	if !c.matches(&standing) {
+		return standing, preconditionFailed
+	}
+	if standing.Statement.Action != "Offered" {
+		if err := s.refresh(ctx); err != nil {
+			return standing, err
+		}
+		if standing = s.standing(); standing.Statement.Action != "Offered" {
+			return standing, unready(standing.Statement)
 		}
 	}
-	return in.paid(ctx, &c, s, own)
+	return standing, nil
 }
 
 // paid waits for the Business to take a payment, or not.
@@ -162,6 +188,12 @@ func (in *Inbound) readPayment(text []byte) (map[string]json.RawMessage, *string
 		return nil, nil, &problem{
 			status: http.StatusBadRequest, code: "INVALID_REQUEST", path: "$.payment_data.handler_id",
 			detail: "Unsupported payment handler: it is not one that is offered.",
+		}
+	}
+	for _, name := range []string{"id", "type"} {
+		var text string
+		if json.Unmarshal(instrument[name], &text) != nil || text == "" {
+			return nil, nil, invalid("$.payment_data."+name, "A payment instrument needs a member %s.", name)
 		}
 	}
 	if asked.AP2 == nil {

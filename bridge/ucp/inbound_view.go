@@ -122,7 +122,8 @@ func (in *Inbound) view(s model.Standing, mandated bool) (json.RawMessage, error
 	out = append(out, `,"totals":`...)
 	out = append(out, totals...)
 	for _, name := range statedMembers {
-		if text := body[name]; text != "" {
+		// Nobody can go on with what has ended (UCP 2026-04-08, checkout, continue URL).
+		if text := body[name]; text != "" && (name != "continue_url" || !s.Ended()) {
 			out = append(append(append(append(out, `,"`...), name...), `":`...), text...)
 		}
 	}

@@ -80,6 +80,9 @@ type OutboundOptions struct {
 	// Discloses tells that the platform shows its buyer the warnings whose presentation is disclosure. Without it a
 	// checkout that has one is NeedsInput, since the buyer has to see it at the shop (UCPIncremental alone).
 	Discloses bool
+	// ShowsImages tells that it shows the pictures that belong to such warnings too. Without it a checkout that has one
+	// with a picture is NeedsInput all the same.
+	ShowsImages bool
 	// Mapping is the text of a mapping to use instead of the one that ships with the engine, and MappingName its name
 	// in errors.
 	Mapping     []byte
@@ -175,6 +178,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			"currency":          cmp.Or(options.Currency, "USD"),
 			"required_currency": required,
 			"discloses":         options.Discloses,
+			"images":            options.ShowsImages,
 			"active":            business.active(),
 		},
 		Journal: options.Journal, Caller: caller, Patience: options.Patience,

@@ -232,6 +232,10 @@ func (h *releaseHandler) translate(
 	w http.ResponseWriter, request *http.Request, x wire.Exchange, agreement *negotiation.Agreement, answer *keptAnswer,
 ) {
 	answer.pass(w)
+	if answer.status == http.StatusNotModified {
+		w.WriteHeader(answer.status)
+		return
+	}
 	status, model, err := h.model(x, agreement, answer.status, answer.body.Bytes())
 	if errors.Is(err, wire.ErrNotObject) {
 		h.log.ErrorContext(request.Context(), "ucp: an answer that is no object cannot be translated", "status", answer.status)

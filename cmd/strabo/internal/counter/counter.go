@@ -23,7 +23,6 @@ import (
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/protocols"
 )
 
 // Options configures a [Counter].
@@ -100,7 +99,7 @@ var errClosed = errors.New("counter: closed")
 // Open makes a counter at a shop that was discovered; close it when it is needed no more.
 func Open(business *ucp.Business, options Options) (*Counter, error) {
 	options.Protocol = cmp.Or(options.Protocol, incremental)
-	rules, err := protocols.Load(options.Protocol,
+	rules, err := business.Rules(options.Protocol,
 		enactment.WithParties("Platform", "shopper"), enactment.WithParties("Business", "outbound-bridge"))
 	if err != nil {
 		return nil, fmt.Errorf("counter: %w", err)
@@ -196,7 +195,7 @@ func (c *Counter) Buy(ctx context.Context, wish shopper.Wish) (shopper.Ending, e
 	ending, err := c.shopper.Buy(ctx, wish)
 	if err == nil {
 		c.mu.Lock()
-		delete(c.last, keyOf(wish.ID))
+		delete(c.last, KeyOf(wish.ID))
 		c.mu.Unlock()
 	}
 	return ending, err

@@ -99,7 +99,7 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		below := releasesPath + string(release)
 		rest := &releaseHandler{businessReleases: r, release: release}
 		mux.Handle(below+"/", http.StripPrefix(below, rest))
-		mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), options.Name, options.Version)))
+		mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), release, options.Name, options.Version)))
 		mux.HandleFunc("GET "+below+discoveryPath, func(w http.ResponseWriter, request *http.Request) {
 			r.profile(w, request, release)
 		})

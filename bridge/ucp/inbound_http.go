@@ -147,6 +147,9 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		c.token = tokenOf(c.key)
 		if c.key != "" {
 			c.fingerprint = fingerprintOf(pattern, c.id, raw)
+			if wantsOutcomes(ctx) { // The same request is answered otherwise.
+				c.fingerprint = fingerprintOf(pattern+" with outcomes", c.id, raw)
+			}
 		}
 		answer := in.once(ctx, c, func() (reply, bool, error) {
 			result, err := respond(ctx, c)
@@ -154,7 +157,11 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 				return reply{}, true, err
 			}
 			p, isProblem := problemOf(err)
-			return in.answer(ctx, result, err), err != nil && (!isProblem || p.transient), nil
+			transient := err != nil && (!isProblem || p.transient)
+			if isProblem && p.outcome && !c.creates && wantsOutcomes(ctx) {
+				result, err = in.outcome(ctx, c, p)
+			}
+			return in.answer(ctx, result, err), transient, nil
 		})
 		in.send(w, r, answer)
 	})

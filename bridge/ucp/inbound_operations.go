@@ -187,7 +187,7 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 		}
 		if standing.Revision > int64(in.options.Changes) {
 			return nil, &problem{
-				status: http.StatusConflict, code: "TOO_MANY_CHANGES",
+				status: http.StatusConflict, code: "TOO_MANY_CHANGES", outcome: true,
 				detail: "The checkout has been changed too often: create another, or complete or cancel this one.",
 			}
 		}

@@ -115,7 +115,8 @@ func TestBuyingInEveryRelease(t *testing.T) {
 		t.Run(string(release)+" declined", func(t *testing.T) {
 			order, declined := purchase(t, b, server, agents, release, negotiation.REST, nil, "fail_token")
 			require.Empty(t, order)
-			require.Contains(t, declined, "insufficient_funds")
+			require.Contains(t, declined, `"payment_failed"`)
+			require.Contains(t, declined, "Insufficient Funds")
 		})
 	}
 }

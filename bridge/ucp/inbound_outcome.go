@@ -1,0 +1,46 @@
+package ucp
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
+)
+
+// outcomesKey marks the context of a request whose platform reads outcomes in checkouts.
+type outcomesKey struct{}
+
+// withOutcomes marks the context of a request that is to be answered as releases since 2026-04-08 have it: a no about a
+// checkout that goes on is told by the checkout, as it is then, with the reason among its messages (UCP 2026-04-08,
+// overview, error handling: business outcomes). For others the status says no, and the checkout is not shown.
+func withOutcomes(ctx context.Context) context.Context {
+	return context.WithValue(ctx, outcomesKey{}, true)
+}
+
+func wantsOutcomes(ctx context.Context) bool { return ctx.Value(outcomesKey{}) != nil }
+
+// outcome tells a no by the checkout. Of one that is not there nothing can be shown: the problem is answered. One that has
+// ended is shown too, lest a platform whose payment came second takes it for gone and orders again.
+func (in *Inbound) outcome(ctx context.Context, c call, p *problem) (*result, error) {
+	s, standing, err := in.find(ctx, c.id, adapter.Known)
+	if err != nil {
+		return nil, p
+	}
+	defer s.leave()
+	if standing.Owed() == model.Reopen { // What it is from now on is about to be said.
+		again, err := s.await(ctx, "The checkout", func(now model.Standing) bool { return now.Owed() != model.Reopen })
+		if err == nil {
+			standing = again
+		}
+	}
+	said := slices.Clone(p.said())
+	for i := range said {
+		if standing.Ended() {
+			said[i].Severity = "unrecoverable"
+		}
+	}
+	v, err := in.view(standing, said...)
+	return &result{status: http.StatusOK, body: v, etag: etagOf(&standing)}, err
+}

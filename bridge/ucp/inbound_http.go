@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -33,6 +35,8 @@ type call struct {
 	key, fingerprint, token string
 	// creates tells that the request makes a checkout of its key.
 	creates bool
+	// dialect is how the request speaks if it was translated; nil if it was not.
+	dialect *dialect
 }
 
 // matches tells whether the checkout is what the platform thinks it is (RFC 9110, section 13.1.1). A header that names
@@ -137,6 +141,7 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		c := call{
 			operation: pattern, id: r.PathValue("id"), base: in.base(r), agent: r.Header.Get("UCP-Agent"), creates: creates, body: raw,
 			secret: r.Header.Get("Simulation-Secret"), ifMatch: r.Header.Values("If-Match"), ifNoneMatch: r.Header.Values("If-None-Match"),
+			dialect: dialectIn(ctx),
 		}
 		if r.Method == http.MethodPost || r.Method == http.MethodPut {
 			if c.key, err = keyIn(r.Header.Values("Idempotency-Key")); err != nil {
@@ -147,7 +152,7 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		c.token = tokenOf(c.key)
 		if c.key != "" {
 			c.fingerprint = fingerprintOf(pattern, c.id, raw)
-			if wantsOutcomes(ctx) { // The same request is answered otherwise.
+			if c.dialect.tellsOutcomes() { // The same request is answered otherwise.
 				c.fingerprint = fingerprintOf(pattern+" with outcomes", c.id, raw)
 			}
 		}
@@ -158,7 +163,7 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 			}
 			p, isProblem := problemOf(err)
 			transient := err != nil && (!isProblem || p.transient)
-			if isProblem && p.outcome && !c.creates && wantsOutcomes(ctx) {
+			if isProblem && p.outcome && !c.creates && c.dialect.tellsOutcomes() {
 				result, err = in.outcome(ctx, c, p)
 			}
 			return in.answer(ctx, result, err), transient, nil
@@ -310,6 +315,9 @@ func (in *Inbound) answer(ctx context.Context, came *result, err error) reply {
 		switch {
 		case ok:
 		case ctx.Err() != nil:
+			p = unanswered("The request")
+		case errors.Is(err, keyvalue.ErrUnavailable), errors.Is(err, adapter.ErrUnavailable), errors.Is(err, adapter.ErrClosed):
+			in.log.WarnContext(ctx, "ucp: a request could not be answered yet", "error", err)
 			p = unanswered("The request")
 		default:
 			in.log.ErrorContext(ctx, "ucp: a request could not be answered", "error", err)

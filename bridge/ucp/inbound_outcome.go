@@ -9,18 +9,6 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 )
 
-// outcomesKey marks the context of a request whose platform reads outcomes in checkouts.
-type outcomesKey struct{}
-
-// withOutcomes marks the context of a request that is to be answered as releases since 2026-04-08 have it: a no about a
-// checkout that goes on is told by the checkout, as it is then, with the reason among its messages (UCP 2026-04-08,
-// overview, error handling: business outcomes). For others the status says no, and the checkout is not shown.
-func withOutcomes(ctx context.Context) context.Context {
-	return context.WithValue(ctx, outcomesKey{}, true)
-}
-
-func wantsOutcomes(ctx context.Context) bool { return ctx.Value(outcomesKey{}) != nil }
-
 // outcome tells a no by the checkout. Of one that is not there nothing can be shown: the problem is answered. One that has
 // ended is shown too, lest a platform whose payment came second takes it for gone and orders again.
 func (in *Inbound) outcome(ctx context.Context, c call, p *problem) (*result, error) {
@@ -41,6 +29,10 @@ func (in *Inbound) outcome(ctx context.Context, c call, p *problem) (*result, er
 			said[i].Severity = "unrecoverable"
 		}
 	}
-	v, err := in.view(standing, said...)
-	return &result{status: http.StatusOK, body: v, etag: etagOf(&standing)}, err
+	return in.showing(&c, http.StatusOK, standing, said...)
 }
+
+// tellsOutcomes tells whether a no about a checkout that is there is told by the checkout, with the reason among its
+// messages, as releases since 2026-04-08 have it (UCP 2026-04-08, overview, error handling: business outcomes). For others
+// the status says no, and the checkout is not shown.
+func (d *dialect) tellsOutcomes() bool { return d != nil && d.outcomes }

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/internal/compact"
 )
 
@@ -26,9 +27,6 @@ const (
 	orderCapability       = "dev.ucp.shopping.order"
 )
 
-// mandate is what a checkout mandate looks like (UCP 2026-01-11, ap2_mandate.json).
-var mandate = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+(~[A-Za-z0-9_-]+)*$`)
-
 // capability names a capability; all but the name and version are for discovery only.
 type capability struct {
 	Name    string `json:"name"`
@@ -36,6 +34,7 @@ type capability struct {
 	Spec    string `json:"spec,omitempty"`
 	Schema  string `json:"schema,omitempty"`
 	Extends string `json:"extends,omitempty"`
+	Config  any    `json:"config,omitempty"`
 }
 
 type metadata struct {
@@ -76,8 +75,9 @@ func etagOf(s *model.Standing) string {
 }
 
 // view shows a checkout as the wire has it, with more messages than it has of itself. It has no place for a payment. The
-// text is put together of values that are sound JSON already: this is what the bridge does most.
-func (in *Inbound) view(s model.Standing, more ...Message) (json.RawMessage, error) {
+// text is put together of values that are sound JSON already: this is what the bridge does most. Mandated tells that the
+// extension of mandates is active.
+func (in *Inbound) view(s model.Standing, mandated bool, more ...Message) (json.RawMessage, error) {
 	value := func(name string) string {
 		v, _ := s.Statement.Value(name)
 		return v.String()
@@ -111,6 +111,7 @@ func (in *Inbound) view(s model.Standing, more ...Message) (json.RawMessage, err
 		{consentCapability, strings.Contains(body["buyer"], `"consent"`)},
 		{fulfillmentCapability, body["fulfillment"] != ""},
 		{discountCapability, body["discounts"] != ""},
+		{mandate.Extension, mandated},
 	} {
 		if extension.there {
 			out = appendCapability(append(out, ','), extension.name)
@@ -196,6 +197,16 @@ func orderOf(s *model.Standing) (*orderLink, error) {
 	return link, nil
 }
 
+// documentsOf gives the places of the specification and the schema of a capability, below the site of a release.
+func documentsOf(capability string) (specification, schema string) {
+	short := capability[strings.LastIndexByte(capability, '.')+1:]
+	specification = strings.ReplaceAll(short, "_", "-")
+	if capability == mandate.Extension {
+		specification = "ap2-mandates"
+	}
+	return "specification/" + specification, "schemas/shopping/" + short + ".json"
+}
+
 // discover answers with the Business's profile.
 func (in *Inbound) discover(_ context.Context, c call) (*result, error) {
 	site := "https://ucp.dev/"
@@ -229,24 +240,31 @@ func (in *Inbound) discover(_ context.Context, c call) (*result, error) {
 		Payment struct {
 			Handlers []PaymentHandler `json:"handlers"`
 		} `json:"payment"`
+		SigningKeys []negotiation.Key `json:"signing_keys,omitempty"`
 	}
 	profile.UCP.Version = Release
 	profile.UCP.Services = map[string]service{shoppingService: {
 		Version: Release, Spec: site + "specification/reference",
 		REST: rest{Schema: site + description, Endpoint: c.base},
 	}}
-	for _, name := range []string{
-		checkoutCapability, orderCapability, fulfillmentCapability, discountCapability, consentCapability,
-	} {
-		short := name[strings.LastIndexByte(name, '.')+1:]
-		offer := capability{
-			Name: name, Version: Release, Spec: site + "specification/" + strings.ReplaceAll(short, "_", "-"),
-			Schema: site + "schemas/shopping/" + short + ".json",
+	offered := []string{checkoutCapability, orderCapability, fulfillmentCapability, discountCapability, consentCapability}
+	if in.options.Mandates != nil {
+		offered = append(offered, mandate.Extension)
+	}
+	for _, name := range offered {
+		specification, schema := documentsOf(name)
+		offer := capability{Name: name, Version: Release, Spec: site + specification, Schema: site + schema}
+		if name == mandate.Extension {
+			offer.Config = json.RawMessage(mandateFormats)
 		}
 		if name != checkoutCapability && name != orderCapability {
 			offer.Extends = checkoutCapability
 		}
 		profile.UCP.Capabilities = append(profile.UCP.Capabilities, offer)
+	}
+	var err error
+	if profile.SigningKeys, err = in.options.Mandates.published(); err != nil {
+		return nil, err
 	}
 	profile.Payment.Handlers = handlers
 	if handlers == nil {

@@ -2,6 +2,7 @@ package ucp
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
@@ -135,6 +137,21 @@ func (h *releaseHandler) serve(w http.ResponseWriter, request *http.Request) {
 	// The business is told of the platform that was negotiated with, whatever else the header may be read as, and in the
 	// release that the business speaks.
 	asked.Header.Set("UCP-Agent", negotiation.Agent{Profile: agent.Profile}.String())
+	// The business signs what the platform sees, so it has to know how that is written.
+	asked = asked.WithContext(context.WithValue(asked.Context(), dialectKey{}, &dialect{
+		mandates: agreement.Has(mandate.Extension), outcomes: h.release == wire.April2026,
+		write: func(checkout []byte) ([]byte, error) {
+			status, model, err := h.model(x, agreement, pays, http.StatusOK, checkout)
+			if err != nil {
+				return nil, err
+			}
+			_, said, err := h.release.EncodeResponse(x, status, model)
+			if err != nil {
+				return nil, err
+			}
+			return wire.Encode(said)
+		},
+	}))
 	answer := newAnswer()
 	h.inner.ServeHTTP(answer, asked)
 	h.translate(w, request, x, agreement, pays, answer)
@@ -144,11 +161,7 @@ func (h *releaseHandler) serve(w http.ResponseWriter, request *http.Request) {
 func (h *releaseHandler) asked(
 	request *http.Request, x wire.Exchange, agreement *negotiation.Agreement, text []byte,
 ) (out *http.Request, pays int, err error) {
-	ctx := request.Context()
-	if h.release == wire.April2026 {
-		ctx = withOutcomes(ctx)
-	}
-	out = request.Clone(ctx)
+	out = request.Clone(request.Context())
 	if out.Header.Get("Request-Signature") == "" {
 		out.Header.Set("Request-Signature", "verified before")
 	}
@@ -161,7 +174,10 @@ func (h *releaseHandler) asked(
 		if err != nil {
 			return nil, 0, err
 		}
-		prune(model, agreement.Has)
+		given, there := model["ap2"] // Whether it is needed is for who knows the checkout to say.
+		if prune(model, agreement.Has); there && x.Operation == wire.CompleteCheckout {
+			model["ap2"] = given
+		}
 		if pays, err = checkRequest(x, model); err != nil {
 			return nil, 0, err
 		}
@@ -206,7 +222,7 @@ func (e *wireError) Error() string { return "ucp: " + e.code + ": " + e.content 
 
 // The members of a checkout that belong to an extension.
 var extensionMembers = map[string]string{
-	discountCapability: "discounts", fulfillmentCapability: "fulfillment", "dev.ucp.shopping.ap2_mandate": "ap2",
+	discountCapability: "discounts", fulfillmentCapability: "fulfillment", mandate.Extension: "ap2",
 }
 
 // prune takes out of a message what belongs to extensions that are not active.
@@ -226,31 +242,19 @@ func (h *releaseHandler) translate(
 	w http.ResponseWriter, request *http.Request, x wire.Exchange, agreement *negotiation.Agreement, pays int, answer *keptAnswer,
 ) {
 	answer.pass(w)
-	status := answer.status
-	if status == http.StatusNotModified {
-		w.WriteHeader(status)
+	if answer.status == http.StatusNotModified {
+		w.WriteHeader(answer.status)
 		return
 	}
-	said, err := wire.Decode(answer.body.Bytes())
-	if err != nil {
-		h.log.ErrorContext(request.Context(), "ucp: an answer that is no object cannot be translated", "status", status)
+	status, model, err := h.model(x, agreement, pays, answer.status, answer.body.Bytes())
+	if errors.Is(err, wire.ErrNotObject) {
+		h.log.ErrorContext(request.Context(), "ucp: an answer that is no object cannot be translated", "status", answer.status)
 		h.say(w, request, http.StatusInternalServerError, wire.Object{"code": "internal", "content": "There is no answer."})
 		return
 	}
-	if said["code"] == "INVALID_REQUEST" && h.release == wire.April2026 {
-		// It is about the request, and no decision of the business.
-		h.say(w, request, http.StatusBadRequest, wire.Object{"code": "invalid_request", "content": said["detail"]})
-		return
-	}
-	status, model, err := wire.January11.DecodeResponse(x, status, said)
 	if err != nil {
 		h.refuse(w, request, err)
 		return
-	}
-	h.retell(model, said, agreement, pays)
-	if ucp, ok := model["ucp"].(wire.Object); ok {
-		ucp["capabilities"] = agreement.Response(rootOf(x.Operation))
-		prune(model, agreement.Has)
 	}
 	switch {
 	case model["code"] == nil:
@@ -260,6 +264,34 @@ func (h *releaseHandler) translate(
 		status = http.StatusBadRequest // 422 is about profiles (UCP 2026-04-08, checkout REST binding, status codes).
 	}
 	h.say(w, request, status, model, x)
+}
+
+// model gives what the inner handler has answered in the model, with what is active and nothing else. A checkout that is
+// signed stays signed.
+func (h *releaseHandler) model(
+	x wire.Exchange, agreement *negotiation.Agreement, pays, status int, answer []byte,
+) (int, wire.Object, error) {
+	said, err := wire.Decode(answer)
+	if err != nil {
+		return 0, nil, err
+	}
+	if said["code"] == "INVALID_REQUEST" && h.release == wire.April2026 {
+		// It is about the request, and no decision of the business.
+		return http.StatusBadRequest, wire.Object{"code": "invalid_request", "content": said["detail"]}, nil
+	}
+	status, model, err := wire.January11.DecodeResponse(x, status, said)
+	if err != nil {
+		return 0, nil, err
+	}
+	h.retell(model, said, agreement, pays)
+	if ucp, ok := model["ucp"].(wire.Object); ok {
+		ucp["capabilities"] = agreement.Response(rootOf(x.Operation))
+		signed, there := model["ap2"]
+		if prune(model, agreement.Has); there {
+			model["ap2"] = signed
+		}
+	}
+	return status, model, nil
 }
 
 // say encodes an answer in the model for the release and sends it.

@@ -134,8 +134,8 @@ func (h *releaseHandler) retellMessage(model, message wire.Object, active activi
 		return
 	}
 	for capability, member := range extensionMembers {
-		if !active.Has(capability) && strings.HasPrefix(path, "$."+member) {
-			// The platform has no way to say it, so that only the buyer can.
+		if member != "ap2" && !active.Has(capability) && strings.HasPrefix(path, "$."+member) {
+			// The platform has no way to say it, so that only the buyer can. A mandate it can always send.
 			message["severity"] = "requires_buyer_input"
 			if model["status"] == "incomplete" && model["continue_url"] != nil {
 				model["status"] = "requires_escalation"

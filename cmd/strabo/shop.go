@@ -22,6 +22,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/keyvalue/natskv"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
@@ -49,8 +50,8 @@ type shopCommand struct {
 
 // Help is shown by strabo shop --help.
 func (shopCommand) Help() string {
-	return `Opens a shop that platforms can buy from by UCP, until it is told to stop: by 2026-01-11 over REST, and by ` +
-		`2026-01-23 and 2026-04-08 over REST and MCP, below /ucp/RELEASE, as its profile says. The data is in the ` +
+	return `Opens a shop that platforms can buy from by UCP, until it is told to stop, over REST and MCP: by 2026-01-11, and ` +
+		`by 2026-01-23 and 2026-04-08 below /ucp/RELEASE, as its profile says. The data is in the ` +
 		`format of the public samples: products.csv, inventory.csv, shipping_rates.csv, promotions.csv, discounts.csv, ` +
 		`customers.csv and addresses.csv. No money is taken: payments are decided by their tokens.
 
@@ -156,19 +157,25 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	fetcher, err := profiles.New(profiles.Options{Source: platforms})
+	if err != nil {
+		return err
+	}
 	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
-		Signer: signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
+		Mandates: &ucp.Mandates{Signer: signer, Platforms: fetcher},
+		Signer:   signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
 		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
 		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,
 	})
 	if err != nil {
 		return err
 	}
-	web, err := c.releases(inbound, signer, platforms, keys, log)
+	web, err := c.releases(inbound, fetcher, keys, log)
 	if err != nil {
 		return err
 	}
-	return c.sell(ctx, s, listener, address, agent, inbound, web, log)
+	tidy := func(ctx context.Context) error { return sells.Run(ctx, rules, attendance) }
+	return c.sell(ctx, s, listener, address, []func(context.Context) error{agent.Run, inbound.Run, tidy}, web, log)
 }
 
 // shopGC is how much the heap may grow before garbage is collected, in percent.
@@ -213,9 +220,9 @@ const (
 	shutdownTimeout = 5 * time.Second
 )
 
-// sell runs the parts of the shop until the context ends or one of them fails.
+// sell serves the web and runs the parts of the shop until the context ends or one of them fails.
 func (c *shopCommand) sell(
-	ctx context.Context, s *streams, listener net.Listener, address string, agent *adapter.Adapter, inbound *ucp.Inbound, web http.Handler, log *slog.Logger,
+	ctx context.Context, s *streams, listener net.Listener, address string, parts []func(context.Context) error, web http.Handler, log *slog.Logger,
 ) error {
 	server := &http.Server{
 		Handler: web, ReadHeaderTimeout: headerTimeout, WriteTimeout: ucp.DefaultBodyTimeout + c.AnswerTimeout + headerTimeout,
@@ -225,9 +232,10 @@ func (c *shopCommand) sell(
 	server.ConnState = unused.note
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	ended := make(chan error, 3)
-	go func() { ended <- agent.Run(running) }()
-	go func() { ended <- inbound.Run(running) }()
+	ended := make(chan error, len(parts)+1)
+	for _, run := range parts {
+		go func() { ended <- run(running) }()
+	}
 	go func() { ended <- server.Serve(listener) }()
 	if err := printLine(s, struct {
 		URL    string `json:"url"`

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -169,7 +168,7 @@ func (c *customer) sell(ctx context.Context) error {
 	for product := range pieces {
 		products = append(products, product)
 	}
-	hold := c.cid + "." + strconv.FormatInt(c.Revision, 10)
+	hold := holdOf(c.cid, c.Revision)
 	token, err := c.shop.Stock.Take(ctx, hold, pieces)
 	if shortage, short := errors.AsType[*Shortage](err); short {
 		return c.decline(ctx, outOfStock("$.line_items", shortage))
@@ -196,14 +195,15 @@ func (c *customer) sell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The attempt has the name of what was taken: whoever else serves the same customer with the same goods in hand
-	// makes the same attempt.
-	err = c.say(ctx, "Completed", adapter.Values{"rev": c.Revision, "order": order}, adapter.WithAttemptID("sold:"+token))
+	err = c.say(ctx, "Completed", adapter.Values{"rev": c.Revision, "order": order}, adapter.WithAttemptID(soldBy(token)))
 	switch {
 	case err == nil:
 		return c.shop.Stock.Sold(ctx, hold, token, products)
 	case errors.Is(err, enactment.AlreadyHappened): // It is paid for, with other goods in hand.
-		return giveBack()
+		if failure := giveBack(); failure != nil {
+			return failure
+		}
+		return err
 	case errors.Is(err, enactment.Excluded):
 		return errors.Join(c.shop.Payments.GiveBack(ctx, hold), giveBack())
 	}

@@ -140,8 +140,8 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		defer cancel()
 		c := call{
 			operation: pattern, id: r.PathValue("id"), base: in.base(r), agent: r.Header.Get("UCP-Agent"), creates: creates, body: raw,
-			secret: r.Header.Get("Simulation-Secret"), ifMatch: r.Header.Values("If-Match"), ifNoneMatch: r.Header.Values("If-None-Match"),
-			dialect: dialectIn(ctx),
+			secret: r.Header.Get("Simulation-Secret"), dialect: dialectIn(ctx),
+			ifMatch: r.Header.Values("If-Match"), ifNoneMatch: r.Header.Values("If-None-Match"),
 		}
 		if r.Method == http.MethodPost || r.Method == http.MethodPut {
 			if c.key, err = keyIn(r.Header.Values("Idempotency-Key")); err != nil {

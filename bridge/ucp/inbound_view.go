@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
 	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
@@ -90,9 +91,8 @@ func (in *Inbound) view(s model.Standing, mandated bool, more ...Message) (json.
 	}
 	totals := value("totals")
 	if strings.Contains(totals, "discount") {
-		var all []Total
-		v, _ := s.Statement.Value("totals")
-		if err := v.Decode(&all); err != nil {
+		all, err := model.ReadTotals(s.Statement)
+		if err != nil {
 			return nil, fmt.Errorf("ucp: inbound: totals of a statement: %w", err)
 		}
 		text, err := json.Marshal(lowered(all))
@@ -191,7 +191,7 @@ func orderOf(s *model.Standing) (*orderLink, error) {
 	}
 	order, _ := ended.Value("order")
 	link := new(orderLink)
-	if err := order.Decode(link); err != nil {
+	if err := read.Into(order, "order", link); err != nil {
 		return nil, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
 	}
 	return link, nil

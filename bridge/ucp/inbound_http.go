@@ -157,6 +157,9 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		c.token = tokenOf(c.key)
 		if c.key != "" {
 			c.fingerprint = fingerprintOf(pattern, c.id, raw)
+			if c.dialect.tellsOutcomes() { // The same request is answered otherwise.
+				c.fingerprint = fingerprintOf(pattern+" with outcomes", c.id, raw)
+			}
 		}
 		answer := in.once(ctx, c, func() (reply, bool, error) {
 			result, err := respond(ctx, c)
@@ -164,7 +167,11 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 				return reply{}, true, err
 			}
 			p, isProblem := problemOf(err)
-			return in.answer(ctx, result, err), err != nil && (!isProblem || p.transient), nil
+			transient := err != nil && (!isProblem || p.transient)
+			if isProblem && p.outcome && !c.creates && c.dialect.tellsOutcomes() {
+				result, err = in.outcome(ctx, c, p)
+			}
+			return in.answer(ctx, result, err), transient, nil
 		})
 		in.send(w, r, answer)
 	})

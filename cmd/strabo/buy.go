@@ -54,6 +54,12 @@ type buyCommand struct {
 	SigningKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that requests are signed with. The profile has the public one."`
 	SigningKeyID string `group:"Platform" name:"signing-key-id" default:"platform-1" placeholder:"ID" help:"The id of the key in the profile: ${default}."`
 
+	Follow    bool          `group:"Following" help:"When the order is placed, say what becomes of it, until all of it is delivered."`
+	FollowFor time.Duration `group:"Following" name:"follow-for" default:"24h" help:"How long to follow: ${default}."`
+	Look      time.Duration `group:"Following" default:"10s" help:"How often to ask the shop for the order; 0 to wait for its webhooks alone."`
+	Webhooks  string        `group:"Following" placeholder:"ADDR" help:"Listen here for what the shop tells of the order. Without --profile the platform's profile is served here as well."`
+	PublicURL string        `group:"Following" name:"public-url" placeholder:"URL" help:"Where shops reach --webhooks; by default http://ADDR."`
+
 	Timeout time.Duration `default:"2m" help:"How long to wait, also for finding out what became of a lost call."`
 	JSON    bool          `name:"json" help:"Print records and calls, one JSON object a line, instead of the order."`
 }
@@ -76,7 +82,13 @@ If a call to the shop is lost, its fate is asked for; while that is unknown noth
 Every call is made under the contracts of protocols/simple-ucp.contracts.yaml: to pay is of high risk, is done on behalf of ` +
 		`the user who runs the command, and takes an approval. The command itself is one, unless --ask has another asked.
 
-With --json the last line is of kind unknown if nobody can tell what became of a call, and of kind diverged if the ` +
+With --follow the command stays when the order is placed, and prints what the shop says of it: what was shipped and ` +
+		`delivered, and what was adjusted. It asks the shop (UCP 2026-04-08; shops of the older releases may have that, too), ` +
+		`and with --webhooks it is told. A shop finds the webhook in the platform's profile, at http://ADDR/{release} unless ` +
+		`--profile says that you have one of your own, which then has to name it (strabo profile --webhook URL/orders). What a shop ` +
+		`tells is believed if it is signed with a key of its profile; what a shop without keys tells has the command ask.
+
+With --json one record is printed a line. Without --follow the last is of kind unknown if nobody can tell what became of a call, and of kind diverged if the ` +
 		`shop did what the protocol does not allow: with enactment, action, step, order (none if certainly nothing was ` +
 		`paid, else unknown), checkout and url at the shop, key (the idempotency key), asked, status and said (the last ` +
 		`call and its answer), found (what the shop said when it was asked about that), and detail.
@@ -94,6 +106,7 @@ func (buyCommand) examples() string {
       --postal-code 73301 --country US --max 10000
   strabo buy --business https://shop.example --item lamp --journal purchases.journal --order-id lamp-for-ada
   strabo buy --business https://shop.example --item lamp --ask approvals --audit audit.jsonl --timeout 1h
+  strabo buy --business http://localhost:8182 --item oil-lamp --country GR --follow --webhooks 127.0.0.1:8286
   strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.status).url'
 `
 }
@@ -119,6 +132,12 @@ func (c *buyCommand) check() error {
 		return fmt.Errorf("--max is %d: at least 0 is needed", *c.Max)
 	case !currencyForm.MatchString(c.Currency):
 		return fmt.Errorf("--currency is %q: an ISO 4217 code of three letters is needed", c.Currency)
+	case !c.Follow && (c.Webhooks != "" || c.PublicURL != ""):
+		return errors.New("--webhooks and --public-url are for --follow")
+	case c.PublicURL != "" && c.Webhooks == "":
+		return errors.New("--public-url says where --webhooks is reached, so that is needed")
+	case c.Look < 0 || c.FollowFor <= 0:
+		return errors.New("--look and --follow-for must not be negative, and --follow-for not 0")
 	case c.OrderID != "" && c.Journal == "":
 		return errors.New("--order-id names a purchase in a journal, so --journal is needed")
 	case c.OrderID != "" && !orderIDForm.MatchString(c.OrderID):
@@ -158,8 +177,18 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+	signer, err := c.signer()
+	if err != nil {
+		return err
+	}
+	following, err := c.follow(signer, s)
+	if err != nil {
+		return err
+	}
+	defer following.close()
 	business, err := ucp.Discover(ctx, nil, c.Business, c.releases()...)
 	if err != nil {
 		return fmt.Errorf("there is no shop to buy at: %w", err)
@@ -183,13 +212,9 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer finish()
 
-	signer, err := c.signer()
-	if err != nil {
-		return err
-	}
 	told := new(story.Story)
 	at, err := counter.Open(business, counter.Options{
-		Profile: c.Profile, Signer: signer,
+		Profile: c.Profile, Signer: signer, Orders: following.orders, Changed: following.changed,
 		Decide: func(bill shopper.Bill) shopper.Decision {
 			// What an earlier process has asked of the shop is not to be changed now.
 			if resumed := purchase != nil && purchase.Decided == "Complete"; !resumed {
@@ -222,6 +247,14 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	}
 	ending, buying := at.Buy(ctx, wish)
 	// From here on something may have been asked of the shop, so whatever fails, what came of that is said.
+	if buying == nil && following.orders != nil && placed(ending) {
+		answered := c.answer(s, told, following, ending, nil)
+		following.run(whole, at, told)
+		if closing := at.Close(); closing != nil {
+			fmt.Fprintf(s.err, "strabo: %s\n", story.Short(closing.Error(), longestWords))
+		}
+		return answered
+	}
 	closing := at.Close()
 	if closing != nil {
 		fmt.Fprintf(s.err, "strabo: %s\n", story.Short(closing.Error(), longestWords))
@@ -233,7 +266,7 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 		}
 		return buying
 	}
-	return c.answer(s, told, ending, unknown)
+	return c.answer(s, told, following, ending, unknown)
 }
 
 // patience is how long one call may be followed up: less than there is time, so that it can be said what came of it.
@@ -288,7 +321,9 @@ func (c *buyCommand) purchase(ctx context.Context, business *ucp.Business, s *st
 }
 
 // answer says how it ended. If it cannot be printed it is said all the same, on the other stream.
-func (c *buyCommand) answer(s *streams, told *story.Story, ending shopper.Ending, unknown *counter.UnknownError) error {
+func (c *buyCommand) answer(
+	s *streams, told *story.Story, following *following, ending shopper.Ending, unknown *counter.UnknownError,
+) error {
 	var err error
 	said := ""
 	if unknown == nil {
@@ -296,7 +331,7 @@ func (c *buyCommand) answer(s *streams, told *story.Story, ending shopper.Ending
 	}
 	switch {
 	case c.JSON:
-		if err = told.WriteJSON(s.out); err == nil && unknown != nil {
+		if err = following.tell(told); err == nil && unknown != nil {
 			encoder := json.NewEncoder(s.out)
 			encoder.SetEscapeHTML(false)
 			err = encoder.Encode(unknown)
@@ -313,10 +348,15 @@ func (c *buyCommand) answer(s *streams, told *story.Story, ending shopper.Ending
 	if unknown != nil {
 		fmt.Fprint(s.err, c.describeUnknown(unknown))
 	}
-	if unknown != nil || ending.Action != "Completed" && ending.Action != "BuyerCompleted" {
+	if unknown != nil || !placed(ending) {
 		return errNo
 	}
 	return nil
+}
+
+// placed tells whether there is an order.
+func placed(ending shopper.Ending) bool {
+	return ending.Action == "Completed" || ending.Action == "BuyerCompleted"
 }
 
 // describeUnknown says for a person all that may help to find out what became of a purchase.

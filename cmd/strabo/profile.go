@@ -83,11 +83,10 @@ func (c *profileCommand) Run(ctx context.Context, s *streams) error {
 	return err
 }
 
-// serve serves the profile of each release.
-func (c *profileCommand) serve(ctx context.Context, s *streams, keys []negotiation.Key) error {
-	mux := http.NewServeMux()
+// profilesAt puts the profile of each release at /RELEASE.
+func profilesAt(mux *http.ServeMux, webhook string, keys []negotiation.Key) error {
 	for _, release := range wire.Releases() {
-		p, err := ucp.PlatformProfile(release, c.Webhook, keys...)
+		p, err := ucp.PlatformProfile(release, webhook, keys...)
 		if err != nil {
 			return err
 		}
@@ -96,6 +95,15 @@ func (c *profileCommand) serve(ctx context.Context, s *streams, keys []negotiati
 			return err
 		}
 		mux.Handle("/"+string(release), handler)
+	}
+	return nil
+}
+
+// serve serves the profile of each release.
+func (c *profileCommand) serve(ctx context.Context, s *streams, keys []negotiation.Key) error {
+	mux := http.NewServeMux()
+	if err := profilesAt(mux, c.Webhook, keys); err != nil {
+		return err
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {

@@ -114,6 +114,7 @@ func (r *run) answer(ctx context.Context) error {
 			unclear.detail += "; " + words
 		}
 		if s.lost != nil { // Nothing depends on it.
+			r.unsettled(ctx, unclear)
 			if err := r.conclude(ctx, s, s.lost, 0, nil); err != nil {
 				return err
 			}

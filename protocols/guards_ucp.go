@@ -1,11 +1,11 @@
 package protocols
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/compact"
 )
 
 // The guards of ucp-incremental: what its text cannot say, since Langshaw knows neither numbers nor what comes next.
@@ -78,21 +78,14 @@ func precedes(i enactment.Instance, next int64) bool {
 // mostAmount is what an amount may be at most, so that it survives a peer whose numbers are floating point: 2^53 - 1.
 const mostAmount = 1<<53 - 1
 
-// members are those of a JSON object, by their exact names: encoding/json would take Amount for amount, other readers
-// would not.
-type members map[string]json.RawMessage
-
 // totalsAddUp: there is one subtotal and one total, the total is the sum of all other entries, an entry with lines is
-// the sum of its lines, discounts are below zero and charges are not (UCP 2026-04-08, types/totals.json).
+// the sum of its lines, discounts are below zero and charges are not (UCP 2026-04-08, types/totals.json). Members count
+// by their exact names.
 func totalsAddUp(_ enactment.View, candidate enactment.Instance) bool {
-	value, _ := candidate.Value("totals")
-	var totals []members
-	if json.Unmarshal([]byte(value.String()), &totals) != nil {
-		return false
-	}
+	totals, _ := candidate.Value("totals")
 	subtotals, sums, sum, expected := 0, 0, int64(0), int64(0)
-	for _, entry := range totals {
-		kind, amount, ok := entry.total()
+	for entry := range compact.Elements(totals.String()) {
+		kind, amount, ok := totalOf(entry)
 		switch {
 		case !ok:
 			return false
@@ -110,50 +103,59 @@ func totalsAddUp(_ enactment.View, candidate enactment.Instance) bool {
 	return subtotals == 1 && sums == 1 && sum == expected
 }
 
-// total reads an entry of totals; false if it is wrong by itself.
-func (m members) total() (kind string, amount int64, ok bool) {
-	if json.Unmarshal(m["type"], &kind) != nil {
-		return "", 0, false
-	}
-	if amount, ok = m.amount(); !ok {
-		return "", 0, false
+// totalOf reads an entry of totals; false if it is wrong by itself.
+func totalOf(entry string) (kind string, amount int64, ok bool) {
+	var display, lines string
+	itemized := false
+	for name, text := range compact.Members(entry) {
+		switch name {
+		case "type":
+			kind, _ = compact.String(text)
+		case "amount":
+			amount, ok = amountOf(text)
+		case "display_text":
+			display = text
+		case "lines":
+			lines, itemized = text, true
+		}
 	}
 	switch kind {
 	case "discount", "items_discount":
-		ok = amount < 0
+		ok = ok && amount < 0
 	case "subtotal", "fulfillment", "tax", "fee":
-		ok = amount >= 0
+		ok = ok && amount >= 0
 	case "total":
 	default:
-		var text *string
-		ok = kind != "" && json.Unmarshal(m["display_text"], &text) == nil && text != nil
+		_, named := compact.String(display)
+		ok = ok && kind != "" && named
 	}
-	if lines, has := m["lines"]; ok && has {
-		var parts []members
-		ok = json.Unmarshal(lines, &parts) == nil && sumOf(parts) == amount
+	if itemized {
+		sum, whole := sumOf(lines)
+		ok = ok && whole && sum == amount
 	}
 	return kind, amount, ok
 }
 
-// sumOf adds up lines; it is beyond all amounts if one of them has none, or if they add up to more than an amount may be.
-func sumOf(lines []members) int64 {
-	sum := int64(0)
-	for _, line := range lines {
-		amount, ok := line.amount()
-		if sum += amount; !ok || !within(sum) {
-			return mostAmount + 1
-		}
-	}
-	return sum
-}
-
-// amount reads an amount in minor units with its sign.
-func (m members) amount() (int64, bool) {
-	var amount *int64
-	if json.Unmarshal(m["amount"], &amount) != nil || amount == nil {
+// sumOf adds up lines; null are none. It is false if one of them has no amount, or if they add up to more than an amount
+// may be.
+func sumOf(lines string) (sum int64, ok bool) {
+	if lines != "null" && !compact.IsArray(lines) {
 		return 0, false
 	}
-	return *amount, within(*amount)
+	for line := range compact.Elements(lines) {
+		text, _ := compact.Member(line, "amount")
+		amount, ok := amountOf(text)
+		if sum += amount; !ok || !within(sum) {
+			return 0, false
+		}
+	}
+	return sum, true
+}
+
+// amountOf reads an amount in minor units with its sign.
+func amountOf(text string) (int64, bool) {
+	amount, err := strconv.ParseInt(text, 10, 64)
+	return amount, err == nil && within(amount)
 }
 
 func within(amount int64) bool { return amount >= -mostAmount && amount <= mostAmount }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/internal/compact"
 )
 
 // This file is the model on the wire of UCP 2026-01-11: capabilities are a list, payment handlers stand in payment, and
@@ -82,7 +82,7 @@ func (in *Inbound) view(s model.Standing) (json.RawMessage, error) {
 		return v.String()
 	}
 	body := make(map[string]string, len(statedMembers))
-	for name, text := range members(value("checkout")) {
+	for name, text := range compact.Members(value("checkout")) {
 		if text != "null" {
 			body[name] = text
 		}
@@ -145,49 +145,6 @@ func (in *Inbound) view(s model.Standing) (json.RawMessage, error) {
 
 func appendCapability(out []byte, name string) []byte {
 	return append(append(append(out, `{"name":"`...), name...), `","version":"`+Release+`"}`...)
-}
-
-// members ranges over the members of a JSON object that is sound and has no white space, as a [enactment.Value] has it.
-func members(object string) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
-		for at := 1; at < len(object)-1; at++ {
-			name := at + 1
-			at = skip(object, at)
-			end := at - 1
-			from := at + 1
-			at = skip(object, from)
-			if !yield(object[name:end], object[from:at]) {
-				return
-			}
-		}
-	}
-}
-
-// skip gives the place behind the value that begins at a place.
-func skip(text string, at int) int {
-	depth := 0
-	for ; at < len(text); at++ {
-		switch text[at] {
-		case '"':
-			for at++; text[at] != '"'; at++ {
-				if text[at] == '\\' {
-					at++
-				}
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth == 0 {
-				return at
-			}
-			depth--
-		case ',', ':':
-			if depth == 0 {
-				return at
-			}
-		}
-	}
-	return at
 }
 
 // orderOf says what a checkout has become; nil if there is no order.

@@ -43,12 +43,3 @@ func agreementWith(release wire.Release, shop *negotiation.Profile) (*negotiatio
 func (b *Business) Active(capability string) bool {
 	return b.Agreement == nil || b.Agreement.Has(capability)
 }
-
-// active gives the setting that mappings of UCP may ask for: which extensions of checkouts may be used, and whether orders
-// may be asked for.
-func (b *Business) active() map[string]any {
-	return map[string]any{
-		"discount": b.Active(discountCapability), "fulfillment": b.Active(fulfillmentCapability),
-		"consent": b.Active(consentCapability), "order": b.Active(orderCapability),
-	}
-}

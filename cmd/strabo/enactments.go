@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver"
 )
@@ -47,13 +47,12 @@ func (c *enactmentsLs) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	encoder := json.NewEncoder(s.out)
 	for _, e := range all {
 		if c.Open && e.Complete {
 			continue
 		}
 		if c.JSON {
-			if err := encoder.Encode(e); err != nil {
+			if err := printLine(s, e); err != nil {
 				return err
 			}
 			continue
@@ -62,7 +61,7 @@ func (c *enactmentsLs) Run(ctx context.Context, s *streams) error {
 		if e.Complete {
 			state = "complete"
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", visible(string(e.Enactment)), e.Sequence, state, strings.Join(e.Last, " "), stamp(e.Latest))
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", story.Printable(string(e.Enactment)), e.Sequence, state, strings.Join(e.Last, " "), stamp(e.Latest))
 	}
 	return table.Flush()
 }
@@ -146,7 +145,7 @@ func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	if c.JSON {
-		return json.NewEncoder(s.out).Encode(answer)
+		return printLine(s, answer)
 	}
 	return answer.writeText(s.out, slices.Collect(rules.Protocol().Roles()))
 }
@@ -213,7 +212,7 @@ func parseKey(text string) (enactment.Key, error) {
 }
 
 // line is a record for a person. Names in it may be anybody's invention, if the attempt was refused.
-func line(r enactment.Record) string { return visible(lineOf(r)) }
+func line(r enactment.Record) string { return story.Printable(lineOf(r)) }
 
 func lineOf(r enactment.Record) string {
 	text := fmt.Sprintf("%s %s %d", stamp(r.At), r.Enactment, r.Sequence)
@@ -280,10 +279,9 @@ func (f *systemFlags) one(ctx context.Context, s *streams, protocol, text string
 }
 
 func printer(s *streams, asJSON bool, failure *error) func(enactment.Record) bool {
-	encoder := json.NewEncoder(s.out)
 	return func(r enactment.Record) bool {
 		if asJSON {
-			*failure = encoder.Encode(r)
+			*failure = printLine(s, r)
 		} else {
 			_, *failure = fmt.Fprintln(s.out, line(r))
 		}
@@ -349,13 +347,13 @@ func (c *enactmentsVerify) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.JSON {
-		err = json.NewEncoder(s.out).Encode(struct {
+		err = printLine(s, struct {
 			Judged int                `json:"judged"`
 			Faults []syncserver.Fault `json:"faults"`
 		}{judged, faults})
 	} else {
 		for _, f := range faults {
-			_, err = fmt.Fprintf(s.out, "%s %d: %s\n", f.Enactment, f.Sequence, f.Detail)
+			_, err = fmt.Fprintf(s.out, "%s %d: %s\n", story.Printable(string(f.Enactment)), f.Sequence, story.Printable(f.Detail))
 		}
 	}
 	if err == nil && len(faults) > 0 {

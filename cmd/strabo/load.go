@@ -80,7 +80,7 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) error {
 		for _, r := range records {
 			failed = failed || r.Failed > 0
 			if c.JSON {
-				if err := json.NewEncoder(s.out).Encode(r); err != nil {
+				if err := printLine(s, r); err != nil {
 					return err
 				}
 			}

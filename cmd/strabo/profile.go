@@ -114,9 +114,7 @@ func (c *profileCommand) serve(ctx context.Context, s *streams, keys []negotiati
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	encoder := json.NewEncoder(s.out)
-	encoder.SetEscapeHTML(false)
-	failed := encoder.Encode(struct {
+	failed := printLine(s, struct {
 		Profile string `json:"profile"`
 	}{"http://" + listener.Addr().String() + "/{release}"})
 	if failed == nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -215,7 +214,7 @@ func (c *shopCommand) sell(
 	go func() { ended <- agent.Run(running) }()
 	go func() { ended <- inbound.Run(running) }()
 	go func() { ended <- server.Serve(listener) }()
-	if err := json.NewEncoder(s.out).Encode(struct {
+	if err := printLine(s, struct {
 		URL    string `json:"url"`
 		System string `json:"system"`
 	}{address, c.System}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/compact"
 )
 
 // Standing is how a checkout stands: the fold of an enactment of ucp-incremental, as one role sees it. An instance that
@@ -116,12 +117,11 @@ func (s *Standing) Owed() Owed {
 
 // Expires tells until when the checkout can be paid, as the last statement says; far in the future if it does not.
 func (s *Standing) Expires() time.Time {
-	var body struct {
-		ExpiresAt string `json:"expires_at"`
-	}
 	if s.Statement != nil {
-		if value, ok := s.Statement.Value("checkout"); ok && value.Decode(&body) == nil {
-			if at, err := time.Parse(time.RFC3339Nano, body.ExpiresAt); err == nil {
+		value, _ := s.Statement.Value("checkout")
+		text, _ := compact.Member(value.String(), "expires_at")
+		if said, ok := compact.String(text); ok {
+			if at, err := time.Parse(time.RFC3339Nano, said); err == nil {
 				return at
 			}
 		}

@@ -91,6 +91,7 @@ func (s *Story) WriteJSONFrom(w io.Writer, from int) (int, error) {
 	events := slices.Clone(s.events[from:])
 	s.mu.Unlock()
 	inOrder(events)
+	w = EscapeJSON(w)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	for _, e := range events {

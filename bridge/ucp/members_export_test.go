@@ -1,4 +1,0 @@
-package ucp
-
-// Members is members, for tests.
-var Members = members

@@ -22,8 +22,9 @@ type call struct {
 	body          []byte
 	// base is the URL that the request was made at, without the path.
 	base string
-	// agent is the UCP-Agent header.
-	agent string
+	// profile is that of the platform: the one that has signed the request, or else what the UCP-Agent header says; nil for
+	// none.
+	profile any
 	// secret is the Simulation-Secret header.
 	secret string
 	// ifMatch is the If-Match header, if there is one.
@@ -123,7 +124,7 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), in.options.AnswerTimeout)
 		defer cancel()
 		c := call{
-			operation: pattern, id: r.PathValue("id"), base: in.base(r), agent: r.Header.Get("UCP-Agent"), creates: creates, body: raw,
+			operation: pattern, id: r.PathValue("id"), base: in.base(r), profile: profileIn(r.Header.Get("UCP-Agent")), creates: creates, body: raw,
 			secret: r.Header.Get("Simulation-Secret"), ifMatch: strings.Join(r.Header.Values("If-Match"), ","),
 		}
 		if r.Method == http.MethodPost || r.Method == http.MethodPut {
@@ -134,6 +135,12 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 				status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The Idempotency-Key is too long.",
 			}))
 			return
+		}
+		if platform := signerOf(ctx); platform != "" {
+			c.profile = platform
+			if c.key != "" { // What others have used the key for is none of its business.
+				c.key = platform + "\n" + c.key
+			}
 		}
 		c.token = tokenOf(c.key)
 		if c.key != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
+	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
@@ -31,8 +32,12 @@ type ReleasesOptions struct {
 	// request that is repeated gets the same bytes whatever has become of the platform's profile; it may be that of the
 	// [Inbound]'s keys, and has to keep a value for [KeysRemembered]. Nil: what is repeated is negotiated anew.
 	Store keyvalue.Store
-	// Signed tells that requests of 2026-04-08 have to be signed; otherwise a signature is verified where there is one.
+	// Signed tells that what is asked of checkouts and orders has to be signed, in every release; otherwise a signature is
+	// verified where there is one. A platform that was authenticated so owns the checkouts that it creates: nobody else
+	// can read, change, complete or cancel them, or read their orders.
 	Signed bool
+	// Signer signs what is answered in 2026-04-08, with a key that is among Keys; nil: it is not signed.
+	Signer *signature.Signer
 	// Name and Version are told to clients of MCP.
 	Name, Version string
 	// ContinueURL is where a buyer can go on by hand when the platform and the business have nothing in common.
@@ -88,7 +93,7 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		r.log = slog.Default()
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", inner)
+	mux.Handle("/", (&releaseHandler{businessReleases: r, release: wire.January11}).owned(inner))
 	mux.HandleFunc("GET "+discoveryPath, func(w http.ResponseWriter, request *http.Request) {
 		r.profile(w, request, wire.January11)
 	})
@@ -98,13 +103,16 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		}
 		below := releasesPath + string(release)
 		rest := &releaseHandler{businessReleases: r, release: release}
-		mux.Handle(below+"/", http.StripPrefix(below, rest))
-		mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), options.Name, options.Version)))
+		mux.Handle(below+"/", rest.signing(http.StripPrefix(below, rest)))
+		mux.Handle(below+"/mcp", rest.signing(rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), options.Name, options.Version))))
 		mux.HandleFunc("GET "+below+discoveryPath, func(w http.ResponseWriter, request *http.Request) {
 			r.profile(w, request, release)
 		})
 	}
-	return mux, nil
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		request.Header.Del(verifiedHeader) // Who has signed a request is found out here.
+		mux.ServeHTTP(w, request)
+	}), nil
 }
 
 // base is where the business is reached.

@@ -34,6 +34,9 @@ func (h *releaseHandler) agree(request *http.Request, profile, target string, bo
 		return h.negotiate(request, profile)
 	}
 	ctx := request.Context()
+	if platform := request.Header.Get(verifiedHeader); platform != "" {
+		key = platform + "\n" + key // What others have used the key for is none of its business.
+	}
 	name := "release." + digestOf(key)
 	fingerprint := digestOf(fmt.Sprintf("%s\n%s\n%s\n%q\n%s", h.release, request.Method, target, profile, body))
 	found, err := h.recall(ctx, name, fingerprint)

@@ -114,6 +114,11 @@ func (h *releaseHandler) serve(w http.ResponseWriter, request *http.Request) {
 		h.refuse(w, request, err)
 		return
 	}
+	platform := request.Header.Get(verifiedHeader)
+	if platform != "" && platform != agent.Profile {
+		h.refuse(w, request, &negotiation.Error{Code: negotiation.SignatureInvalid, Content: "The request was signed by another platform."})
+		return
+	}
 	agreement, err := h.agree(request, agent.Profile, request.URL.EscapedPath(), body)
 	if err == nil {
 		err = permits(agreement, operation)
@@ -140,7 +145,8 @@ func (h *releaseHandler) serve(w http.ResponseWriter, request *http.Request) {
 func (h *releaseHandler) asked(
 	request *http.Request, x wire.Exchange, agreement *negotiation.Agreement, text []byte,
 ) (*http.Request, error) {
-	out := request.Clone(request.Context())
+	out := request.Clone(signedBy(request.Context(), request.Header.Get(verifiedHeader)))
+	out.Header.Del(verifiedHeader)
 	if out.Header.Get("Request-Signature") == "" {
 		out.Header.Set("Request-Signature", "verified before")
 	}

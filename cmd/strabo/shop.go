@@ -35,7 +35,7 @@ type shopCommand struct {
 	SimulationSecret string        `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
 	LocalWebhooks    bool          `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
 	SigningKey       string        `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
-	Signed           bool          `help:"Take only signed requests in UCP 2026-04-08."`
+	Signed           bool          `help:"Take only signed requests."`
 	Documents        string        `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
 	System           string        `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
 	Durability       string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`

@@ -45,7 +45,7 @@ func (c *shopCommand) releases(
 		return nil, err
 	}
 	return ucp.Releases(inbound, ucp.ReleasesOptions{
-		Platforms: fetcher, PublicURL: c.PublicURL, Keys: []negotiation.Key{key}, Signed: c.Signed, Store: keys,
+		Platforms: fetcher, PublicURL: c.PublicURL, Keys: []negotiation.Key{key}, Signed: c.Signed, Signer: signer, Store: keys,
 		Name: "strabo shop", Version: version(), Logger: log,
 	})
 }

@@ -1,9 +1,11 @@
 package ucp
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
+	"github.com/strabo-engine/strabo/bridge/ucp/schemas"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
@@ -31,7 +33,11 @@ func agreementWith(release wire.Release, shop *negotiation.Profile) (*negotiatio
 			}
 		}
 	}
-	a, err := negotiation.Negotiate(release, own, shop, nil)
+	// The platform has extensions of UCP alone, whose schemas are known.
+	known := schemas.New(schemas.Options{})
+	a, err := negotiation.Negotiate(release, own, shop, func(name, schema string) (*negotiation.Requires, error) {
+		return known.Requires(context.Background(), name, schema)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("ucp: discover: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
+	"github.com/strabo-engine/strabo/bridge/ucp/schemas"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
@@ -24,6 +25,8 @@ import (
 type ReleasesOptions struct {
 	// Platforms fetches the profiles of platforms. It is needed.
 	Platforms *profiles.Fetcher
+	// Schemas finds out what extensions require; nil: those of UCP are known, and no other is active.
+	Schemas *schemas.Library
 	// PublicURL is where platforms reach the business; empty: the host that each request was made to, by http.
 	PublicURL string
 	// Keys are published in the profiles: those that the business signs its webhooks with.
@@ -78,6 +81,9 @@ type businessReleases struct {
 func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error) {
 	if options.Platforms == nil {
 		return nil, errors.New("ucp: releases: no fetcher of profiles")
+	}
+	if options.Schemas == nil {
+		options.Schemas = schemas.New(schemas.Options{})
 	}
 	setDefault(&options.BodyLimit, DefaultBodyLimit)
 	setDefault(&options.BodyTimeout, DefaultBodyTimeout)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -233,20 +234,31 @@ func (h *releaseHandler) translate(
 	if ucp, ok := model["ucp"].(wire.Object); ok {
 		ucp["capabilities"] = agreement.Response(rootOf(x.Operation))
 		prune(model, agreement.Has)
+		if said := notices(agreement); len(said) > 0 {
+			messages, _ := model["messages"].([]any)
+			model["messages"] = append(slices.Clone(messages), said...)
+		}
 	}
 	if model["code"] != nil && status < http.StatusBadRequest {
 		status = http.StatusInternalServerError
 	}
-	h.say(w, request, status, model, x)
+	h.sayOf(w, request, status, model, x, agreement.Response(rootOf(x.Operation)))
 }
 
-// say encodes an answer in the model for the release and sends it.
-func (h *releaseHandler) say(w http.ResponseWriter, request *http.Request, status int, model wire.Object, of ...wire.Exchange) {
-	x := wire.Exchange{Operation: wire.GetCheckout}
-	if len(of) > 0 {
-		x = of[0]
-	}
+// say encodes an answer of what went wrong before the business was asked, and sends it.
+func (h *releaseHandler) say(w http.ResponseWriter, request *http.Request, status int, model wire.Object) {
+	h.sayOf(w, request, status, model, wire.Exchange{Operation: wire.GetCheckout}, wire.Object{})
+}
+
+// sayOf encodes an answer in the model for the release and sends it. The capabilities are those that are active for the
+// operation, which every answer with ucp in it says, also one that is no (UCP 2026-04-08, overview, business requirements).
+func (h *releaseHandler) sayOf(
+	w http.ResponseWriter, request *http.Request, status int, model wire.Object, x wire.Exchange, capabilities wire.Object,
+) {
 	status, said, err := h.release.EncodeResponse(x, status, model)
+	if ucp, ok := said["ucp"].(wire.Object); ok && ucp["status"] == "error" && ucp["capabilities"] == nil {
+		ucp["capabilities"] = capabilities
+	}
 	var text []byte
 	if err == nil {
 		text, err = wire.Encode(said)

@@ -36,6 +36,7 @@ type shopCommand struct {
 	LocalWebhooks    bool          `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
 	SigningKey       string        `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
 	Signed           bool          `help:"Take only signed requests."`
+	Schemas          string        `type:"path" placeholder:"DIR" help:"Schemas of extensions, as HOST/PATH of their URLs; what is not there is fetched. Those of UCP are known."`
 	Documents        string        `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
 	System           string        `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
 	Durability       string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`

@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
 
 	"github.com/strabo-engine/strabo/bridge/guard"
@@ -10,6 +11,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
+	"github.com/strabo-engine/strabo/bridge/ucp/schemas"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 )
 
@@ -44,8 +46,12 @@ func (c *shopCommand) releases(
 	if err != nil {
 		return nil, err
 	}
+	known := schemas.Options{Source: platforms}
+	if c.Schemas != "" {
+		known.Directory = os.DirFS(c.Schemas)
+	}
 	return ucp.Releases(inbound, ucp.ReleasesOptions{
-		Platforms: fetcher, PublicURL: c.PublicURL, Keys: []negotiation.Key{key}, Signed: c.Signed, Signer: signer, Store: keys,
+		Platforms: fetcher, Schemas: schemas.New(known), PublicURL: c.PublicURL, Keys: []negotiation.Key{key}, Signed: c.Signed, Signer: signer, Store: keys,
 		Name: "strabo shop", Version: version(), Logger: log,
 	})
 }

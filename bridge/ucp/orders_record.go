@@ -153,6 +153,10 @@ func (d *orderDesk) seen(response bridge.Response, checkout, id string) (wire.Ob
 	if order["id"] != id || order["checkout_id"] != checkout {
 		return nil, errors.New("ucp: orders: what is answered is not the order")
 	}
+	// UCP 2026-04-08, order REST binding, conformance: messages are looked at before the order is.
+	if ucp, _ := order["ucp"].(wire.Object); ucp["status"] == "error" {
+		return nil, errors.New("ucp: orders: the order is answered with an error")
+	}
 	return order, nil
 }
 

@@ -33,6 +33,7 @@ type following struct {
 	changes *changes
 	printed int // how many records were
 	server  *http.Server
+	unused  unusedConnections
 	ended   chan error
 	idle    func()
 }
@@ -102,7 +103,7 @@ func (f *following) listen(signer *signature.Signer) error {
 	}
 	f.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: 2 * headerTimeout, WriteTimeout: 6 * headerTimeout, IdleTimeout: idleTimeout,
-		ErrorLog: slog.NewLogLogger(slog.NewTextHandler(f.streams.err, nil), slog.LevelDebug),
+		ConnState: f.unused.note, ErrorLog: slog.NewLogLogger(slog.NewTextHandler(f.streams.err, nil), slog.LevelDebug),
 	}
 	f.ended = make(chan error, 1)
 	go func() { f.ended <- f.server.Serve(listener) }()
@@ -114,6 +115,7 @@ func (f *following) close() {
 	if f.server != nil {
 		closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 		defer cancel()
+		f.unused.close()
 		err := f.server.Shutdown(closing)
 		if stopped := <-f.ended; !errors.Is(stopped, http.ErrServerClosed) {
 			err = errors.Join(err, stopped)

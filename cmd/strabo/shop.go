@@ -35,6 +35,8 @@ type shopCommand struct {
 	SimulationSecret string        `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
 	LocalWebhooks    bool          `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
 	SigningKey       string        `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
+	SigningKeyID     string        `name:"signing-key-id" default:"shop-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
+	PublishKey       []string      `name:"publish-key" placeholder:"ID=FILE" help:"A further key in the profile, which nothing is signed with: the next one, or the one before, while keys change. May be given more than once."`
 	Signed           bool          `help:"Take only signed requests."`
 	Schemas          string        `type:"path" placeholder:"DIR" help:"Schemas of extensions, as HOST/PATH of their URLs; what is not there is fetched. Those of UCP are known."`
 	Documents        string        `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`

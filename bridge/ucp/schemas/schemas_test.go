@@ -82,7 +82,9 @@ func TestWhatIsFetched(t *testing.T) {
 		{"no schema", at, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "no JSON object", 1},
 		{"nothing there", at, http.NotFound, "status 404", 1},
 		{"elsewhere", at, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://10.0.0.1/", 302) }, "status 302", 1},
-		{"too large", at, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(" ", schemas.MaximumSize)+"{}") }, "too large", 1},
+		{"too large", at, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, strings.Repeat(" ", schemas.MaximumSize)+"{}")
+		}, "too large", 1},
 		{"hung up", at, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot be fetched", 1},
 		{"another's place", "https://example.org/ucp/loyalty.json", nil, "where the owner", 0},
 		{"no https", "http://example.com/ucp/loyalty.json", nil, "where the owner", 0},

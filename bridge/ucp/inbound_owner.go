@@ -35,7 +35,7 @@ func ownerOf(standing *model.Standing) string {
 	if standing.Create == nil || !strings.HasPrefix(standing.Create.Attempt, ownedCreate) {
 		return ""
 	}
-	return profileOf(standing)
+	return platformOf(standing).URL
 }
 
 // mayUse tells whether a request may read or change what has an owner (UCP 2026-04-08, order, authorization).

@@ -67,8 +67,16 @@ func (h *releaseHandler) owned(inner http.Handler) http.Handler {
 			h.refuse(w, request, err)
 			return
 		}
-		request = request.WithContext(signedBy(request.Context(), request.Header.Get(verifiedHeader)))
 		request.Body = newBody(body)
+		knowing(inner).ServeHTTP(w, request)
+	})
+}
+
+// knowing tells the inner handler who has signed a request.
+func knowing(inner http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		request = request.WithContext(signedBy(request.Context(), request.Header.Get(verifiedHeader)))
+		request.Header.Del(verifiedHeader)
 		inner.ServeHTTP(w, request)
 	})
 }

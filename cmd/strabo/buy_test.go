@@ -141,7 +141,8 @@ func TestBuyWithoutAnAnswer(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"ucp": {"version": "2026-01-11", "services": {"dev.ucp.shopping": {"rest": {"endpoint": %q}}},
-		  "capabilities": [{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11"}]}, "payment": {"handlers": [{"id": "h", "name": "example.pay", "version": "2026-01-11"}]}}`, url)
+		  "capabilities": [{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11"},
+		  {"name": "dev.ucp.shopping.fulfillment", "version": "2026-01-11", "extends": "dev.ucp.shopping.checkout"}]}, "payment": {"handlers": [{"id": "h", "name": "example.pay", "version": "2026-01-11"}]}}`, url)
 	}))
 	defer server.Close()
 	url = server.URL

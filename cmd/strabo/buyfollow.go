@@ -16,9 +16,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
-	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
-	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
@@ -42,7 +40,7 @@ type following struct {
 const ordersPath = "/orders"
 
 // follow prepares for that, and begins to listen, before anything is bought.
-func (c *buyCommand) follow(signer *signature.Signer, s *streams) (*following, error) {
+func (c *buyCommand) follow(s *streams) (*following, error) {
 	f := &following{command: c, streams: s, changes: newChanges(), idle: func() {}}
 	if !c.Follow {
 		return f, nil
@@ -69,11 +67,11 @@ func (c *buyCommand) follow(signer *signature.Signer, s *streams) (*following, e
 	if err != nil || c.Webhooks == "" {
 		return f, err
 	}
-	return f, f.listen(signer)
+	return f, f.listen()
 }
 
 // listen serves the webhook, and the profile that names it where the user has none.
-func (f *following) listen(signer *signature.Signer) error {
+func (f *following) listen() error {
 	c := f.command
 	listener, err := net.Listen("tcp", c.Webhooks)
 	if err != nil {
@@ -89,15 +87,15 @@ func (f *following) listen(signer *signature.Signer) error {
 	mux.Handle(ordersPath, f.orders)
 	if c.Profile == "" {
 		c.Profile = public + "/{release}"
-		var keys []negotiation.Key
-		if signer != nil {
-			key, err := signer.Public()
-			if err != nil {
-				return errors.Join(err, listener.Close())
-			}
-			keys = append(keys, key)
+		own := profileCommand{
+			Webhook: public + ordersPath, SigningKey: c.SigningKey, SigningKeyID: c.SigningKeyID,
+			MandateKey: c.MandateKey, MandateKeyID: c.MandateKeyID,
 		}
-		if err := profilesAt(mux, public+ordersPath, keys); err != nil {
+		keys, err := own.keys()
+		if err == nil {
+			err = own.mount(mux, keys)
+		}
+		if err != nil {
 			return errors.Join(err, listener.Close())
 		}
 	}

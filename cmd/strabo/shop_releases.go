@@ -30,7 +30,7 @@ func (c *shopCommand) signer() (*signature.Signer, error) {
 	default:
 		return signature.Generate(c.SigningKeyID)
 	}
-	return signerIn(name, c.SigningKeyID)
+	return signerIn("--signing-key", name, c.SigningKeyID)
 }
 
 // published gives the keys of the shop's profiles: the one that it signs with, and further ones.
@@ -48,9 +48,9 @@ func (c *shopCommand) published(signer *signature.Signer) ([]negotiation.Key, er
 		if ids[id] {
 			return nil, fmt.Errorf("--publish-key %s: there is another key with this id", given)
 		}
-		other, err := signerIn(file, id)
+		other, err := signerIn("--publish-key", file, id)
 		if err != nil {
-			return nil, fmt.Errorf("--publish-key %s: %w", given, err)
+			return nil, err
 		}
 		if key, err = other.Public(); err != nil {
 			return nil, err
@@ -62,13 +62,9 @@ func (c *shopCommand) published(signer *signature.Signer) ([]negotiation.Key, er
 
 // releases puts the newer releases of UCP in front of the shop.
 func (c *shopCommand) releases(
-	inbound http.Handler, signer *signature.Signer, platforms *guard.Guard, store keyvalue.Store, log *slog.Logger,
+	inbound http.Handler, fetcher *profiles.Fetcher, platforms *guard.Guard, signer *signature.Signer, store keyvalue.Store, log *slog.Logger,
 ) (http.Handler, error) {
 	keys, err := c.published(signer)
-	if err != nil {
-		return nil, err
-	}
-	fetcher, err := profiles.New(profiles.Options{Source: platforms})
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +74,6 @@ func (c *shopCommand) releases(
 	}
 	return ucp.Releases(inbound, ucp.ReleasesOptions{
 		Platforms: fetcher, Schemas: schemas.New(known), PublicURL: c.PublicURL, Keys: keys, Signed: c.Signed, Signer: signer, Store: store,
-		Name: "strabo shop", Version: version(), Logger: log,
+		ContinueURL: c.ContinueURL, Name: "strabo shop", Version: version(), Logger: log,
 	})
 }

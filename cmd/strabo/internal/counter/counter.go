@@ -18,11 +18,11 @@ import (
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/protocols"
 )
 
 // Options configures a [Counter].
@@ -33,6 +33,8 @@ type Options struct {
 	// Profile and Signer are those of [ucp.OutboundOptions].
 	Profile string
 	Signer  *signature.Signer
+	// Mandate makes the mandates of payments at shops that take them: see [ucp.OutboundOptions.Mandates]. It may be nil.
+	Mandate mandate.Signer
 	// Decide is asked about each bill; see [shopper.New] and [shopper.StepwiseOptions].
 	Decide func(shopper.Bill) shopper.Decision
 	// Show and HandOff are those of [shopper.StepwiseOptions].
@@ -101,7 +103,7 @@ var errClosed = errors.New("counter: closed")
 // Open makes a counter at a shop that was discovered; close it when it is needed no more.
 func Open(business *ucp.Business, options Options) (*Counter, error) {
 	options.Protocol = cmp.Or(options.Protocol, incremental)
-	rules, err := protocols.Load(options.Protocol,
+	rules, err := business.Rules(options.Protocol,
 		enactment.WithParties("Platform", "shopper"), enactment.WithParties("Business", "outbound-bridge"))
 	if err != nil {
 		return nil, fmt.Errorf("counter: %w", err)
@@ -132,7 +134,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 		c.shopper, err = shopper.New(rules, c.engine, options.Decide, adapter.WithLogger(options.Logger))
 	case incremental:
 		c.shopper, err = shopper.NewStepwise(rules, c.engine, shopper.StepwiseOptions{
-			Decide: options.Decide, Show: options.Show, HandOff: options.HandOff, Changed: options.Changed,
+			Decide: options.Decide, Show: options.Show, HandOff: options.HandOff, Changed: options.Changed, Mandate: options.Mandate,
 			Currency: options.Currency,
 		}, adapter.WithLogger(options.Logger))
 	default:
@@ -148,7 +150,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
-		Profile: options.Profile, Signer: options.Signer, Orders: options.Orders,
+		Profile: options.Profile, Signer: options.Signer, Orders: options.Orders, Mandates: options.Mandate != nil,
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: patience, Discloses: options.Show != nil,
 		Audit: c.sink(options.Audit),
@@ -198,7 +200,7 @@ func (c *Counter) Buy(ctx context.Context, wish shopper.Wish) (shopper.Ending, e
 	ending, err := c.shopper.Buy(ctx, wish)
 	if err == nil {
 		c.mu.Lock()
-		delete(c.last, keyOf(wish.ID))
+		delete(c.last, KeyOf(wish.ID))
 		c.mu.Unlock()
 	}
 	return ending, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -21,14 +23,18 @@ import (
 type StepwiseOptions struct {
 	// Decide is asked about each bill that may be paid. Its Pay is the body of UCP's complete request.
 	Decide func(Bill) Decision
-	// Show shows the buyer a warning that may not be hidden from them, before anything is paid. It may be nil: then the
-	// bridge has to be told so (see [ucp.OutboundOptions.Discloses]), for nothing is paid that would have to be shown.
+	// Show shows the buyer a warning, before anything is paid, each once and those that may not be hidden first. It may be
+	// nil: then the bridge has to be told so (see [ucp.OutboundOptions.Discloses]), for nothing is paid of which something
+	// would have to be shown.
 	Show func(ucp.Message)
 	// HandOff is told where the buyer has to go on, and why. It may be nil: then such a checkout is cancelled.
 	HandOff func(url string, why []ucp.Message)
 	// Changed is told what has become of an order that was placed, each time that the shop says so, with the order in the
 	// model of package wire. It should return soon. It may be nil.
 	Changed func(cid string, order enactment.Value)
+	// Mandate makes the mandate for a checkout that is going to be paid, where shop and platform have agreed on mandates. It
+	// may be nil: then such a checkout is cancelled.
+	Mandate mandate.Signer
 	// Currency is the one to buy in, an ISO 4217 code.
 	Currency string
 }
@@ -48,14 +54,19 @@ type Stepwise struct {
 // purchase is what the agent knows of a checkout. Its fields belong to the handlers of the enactment, which run one at a
 // time; ended has room for one.
 type purchase struct {
-	wish     Wish
-	move     string // the last for the delivery
-	bill     Bill
-	why      string // it was cancelled
-	declined enactment.Value
-	rejected string // the shop's words for the last update
-	shown    map[ucp.Message]bool
-	ended    chan Ending
+	wish    Wish
+	codes   []string       // that are still asked for
+	dropped []RejectedCode // that are not any more
+	move    string         // the last for the delivery
+	// fulfillment is what was asked for last.
+	fulfillment any
+	order       enactment.Value
+	bill        Bill
+	why         string // it was cancelled
+	declined    enactment.Value
+	rejected    string // the shop's words for the last update
+	shown       map[ucp.Message]bool
+	ended       chan Ending
 }
 
 // statement is what a Business states of a checkout.
@@ -67,8 +78,15 @@ type statement struct {
 	unreadable bool
 	checkout   struct {
 		ContinueURL string `json:"continue_url"`
-		Fulfillment any    `json:"fulfillment"`
-		LineItems   []struct {
+		AP2         struct {
+			Checkout string `json:"checkout"`
+		} `json:"ap2"`
+		Fulfillment any `json:"fulfillment"`
+		Discounts   struct {
+			Codes   []string   `json:"codes"`
+			Applied []Discount `json:"applied"`
+		} `json:"discounts"`
+		LineItems []struct {
 			ID   string `json:"id"`
 			Item struct {
 				ID string `json:"id"`
@@ -104,8 +122,24 @@ func NewStepwise(rules *enactment.Rules, executor adapter.Executor, options Step
 		p.declined, _ = o.Value("notice")
 		return nil
 	})
+	on("Completed", func(_ context.Context, p *purchase, o adapter.Observation) error {
+		p.order, _ = o.Value("order")
+		return nil
+	})
+	// A purchase is whole when the platform has said that it has the order.
+	agent.OnEnabled("Receipt", func(ctx context.Context, f *adapter.FeasibleAction) error {
+		p := s.purchase(f.Enactment.Key())
+		if p == nil {
+			return nil
+		}
+		if err := f.Attempt(ctx).Err(ctx); err != nil && !refused(err) {
+			return err
+		}
+		p.end("Completed", p.order)
+		return nil
+	})
 	for action, says := range map[string]string{
-		"Completed": "order", "BuyerCompleted": "order", "Refused": "reason", "Cancelled": "", "Expired": "",
+		"BuyerCompleted": "order", "Refused": "reason", "Cancelled": "", "Expired": "",
 	} {
 		on(action, func(_ context.Context, p *purchase, o adapter.Observation) error {
 			said, _ := o.Value(says)
@@ -139,7 +173,7 @@ func (s *Stepwise) changed(ctx context.Context, o adapter.Observation) error {
 // offered is called when the checkout may be paid.
 func (s *Stepwise) offered(ctx context.Context, p *purchase, o adapter.Observation) error {
 	now := readStatement(o)
-	s.disclose(p, now)
+	s.show(p, now)
 	switch handled, err := s.before(ctx, p, now); {
 	case handled || err != nil:
 		return err
@@ -148,18 +182,48 @@ func (s *Stepwise) offered(ctx context.Context, p *purchase, o adapter.Observati
 		return nil
 	}
 	p.bill = now.bill
-	decision := s.options.Decide(now.bill)
+	p.bill.Discounts = discountsOf(p.codes, now)
+	p.bill.Discounts.Rejected = append(p.bill.Discounts.Rejected, p.dropped...)
+	decision := s.options.Decide(p.bill)
 	if decision.Cancel || decision.Pay == nil {
 		return s.cancel(ctx, p, now, decision.Why)
 	}
-	return s.attempt(ctx, "Complete", now, adapter.Values{"cause": "the bill is agreed to", "credential": decision.Pay})
+	pay, err := s.mandated(ctx, now, decision.Pay)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return s.cancel(ctx, p, now, "there is no mandate: "+err.Error())
+	}
+	return s.attempt(ctx, "Complete", now, adapter.Values{"cause": "the bill is agreed to", "credential": pay})
+}
+
+// mandated gives what pays with a mandate, if it has to have one.
+func (s *Stepwise) mandated(ctx context.Context, now statement, pay any) (any, error) {
+	if now.checkout.AP2.Checkout == "" {
+		return pay, nil
+	}
+	if s.options.Mandate == nil {
+		return nil, errors.New("nobody makes one")
+	}
+	body, ok := pay.(map[string]any)
+	if !ok {
+		return nil, errors.New("there is no place for it")
+	}
+	token, err := s.options.Mandate.Sign(ctx, []byte(now.checkout.AP2.Checkout))
+	if err != nil {
+		return nil, err
+	}
+	body = maps.Clone(body)
+	body["ap2"] = map[string]any{"checkout_mandate": token}
+	return body, nil
 }
 
 // needsInput is called when the checkout may not be paid yet. What the agent can do itself it does first (UCP 2026-04-08,
 // checkout, error processing), then it sends the buyer.
 func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observation) error {
 	now := readStatement(o)
-	s.disclose(p, now)
+	s.show(p, now)
 	if handled, err := s.before(ctx, p, now); handled || err != nil {
 		return err
 	}
@@ -193,6 +257,9 @@ func (s *Stepwise) before(ctx context.Context, p *purchase, now statement) (hand
 	case !p.declined.IsZero():
 		return false, nil
 	}
+	if unwanted := now.unwanted(p.codes); len(unwanted) > 0 {
+		return true, s.drop(ctx, p, now, unwanted)
+	}
 	delivery, err := s.choices.Deliver(ctx, p.move, now.id, p.wish.Fulfillment, p.wish.Buyer, now.checkout.Fulfillment)
 	var none *bridge.NoChoice
 	switch {
@@ -207,19 +274,41 @@ func (s *Stepwise) before(ctx context.Context, p *purchase, now statement) (hand
 	case delivery.Move == ucp.DeliveryArranged:
 		return false, nil
 	}
-	p.move = delivery.Move
-	values := p.wish.asked(s.options.Currency, delivery.Fulfillment)
-	values["line_items"] = now.named(p.wish.LineItems)
-	values["cause"] = "the delivery is arranged: " + delivery.Move
-	return true, s.attempt(ctx, "Update", now, values)
+	p.move, p.fulfillment = delivery.Move, delivery.Fulfillment
+	return true, s.update(ctx, p, now, "the delivery is arranged: "+delivery.Move)
 }
 
-// disclose shows what may not be hidden.
-func (s *Stepwise) disclose(p *purchase, now statement) {
-	for _, m := range now.messages {
-		if m.Type == "warning" && m.Presentation == "disclosure" && s.options.Show != nil && !p.shown[m] {
-			p.shown[m] = true
-			s.options.Show(m)
+// update asks for the whole of what is wished for.
+func (s *Stepwise) update(ctx context.Context, p *purchase, now statement, cause string) error {
+	values := p.wish.asked(s.options.Currency, p.fulfillment, p.codes)
+	values["line_items"] = now.named(p.wish.LineItems)
+	values["cause"] = cause
+	return s.attempt(ctx, "Update", now, values)
+}
+
+// drop asks for the same without some codes.
+func (s *Stepwise) drop(ctx context.Context, p *purchase, now statement, unwanted []RejectedCode) error {
+	for _, rejected := range unwanted {
+		if at := slices.Index(p.codes, rejected.Code); at >= 0 {
+			p.codes = slices.Delete(p.codes, at, at+1)
+			p.dropped = append(p.dropped, rejected)
+		}
+	}
+	return s.update(ctx, p, now, "some discount codes are left out")
+}
+
+// show shows the warnings of a statement, those first that may not be hidden (UCP 2026-04-08, checkout, warning
+// presentation: every warning has to be displayed).
+func (s *Stepwise) show(p *purchase, now statement) {
+	if s.options.Show == nil {
+		return
+	}
+	for _, disclosures := range []bool{true, false} {
+		for _, m := range now.messages {
+			if m.Type == "warning" && (m.Presentation == "disclosure") == disclosures && !p.shown[m] {
+				p.shown[m] = true
+				s.options.Show(m)
+			}
 		}
 	}
 }
@@ -253,13 +342,16 @@ func (s *Stepwise) Buy(ctx context.Context, wish Wish) (Ending, error) {
 	if err != nil {
 		return Ending{}, fmt.Errorf("shopper: %w", err)
 	}
-	values := wish.asked(s.options.Currency, delivery.Fulfillment)
+	values := wish.asked(s.options.Currency, delivery.Fulfillment, wish.Codes)
 	values["cid"], values["rev"], values["profile"] = cid, 0, ucp.DefaultProfile
 	key, rejection := s.agent.Rules().KeyOf(enactment.Attempt{Action: "Create", Values: enactment.Values{"cid": enactment.MustValue(cid)}})
 	if rejection != nil {
 		return Ending{}, rejection
 	}
-	p := &purchase{wish: wish, move: delivery.Move, ended: make(chan Ending, 1), shown: make(map[ucp.Message]bool)}
+	p := &purchase{
+		wish: wish, codes: slices.Clone(wish.Codes), move: delivery.Move, fulfillment: delivery.Fulfillment,
+		ended: make(chan Ending, 1), shown: make(map[ucp.Message]bool),
+	}
 	s.mu.Lock()
 	s.checkouts[key] = p
 	s.mu.Unlock()
@@ -293,13 +385,16 @@ func (p *purchase) end(action string, said enactment.Value) {
 }
 
 // asked is all that a revision asks for: whatever is not said is null, since an update replaces everything.
-func (w Wish) asked(currency string, fulfillment any) adapter.Values {
-	var where any
+func (w Wish) asked(currency string, fulfillment any, codes []string) adapter.Values {
+	var where, discounts any
+	if len(w.Codes) > 0 { // None that is left clears those that were asked for.
+		discounts = map[string]any{"codes": append([]string{}, codes...)}
+	}
 	if currency != "" {
 		where = map[string]any{"currency": currency}
 	}
 	return adapter.Values{
-		"line_items": w.LineItems, "buyer": w.Buyer, "fulfillment": fulfillment, "discounts": nil, "instruments": nil, "context": where,
+		"line_items": w.LineItems, "buyer": w.Buyer, "fulfillment": fulfillment, "discounts": discounts, "instruments": nil, "context": where,
 	}
 }
 

@@ -34,6 +34,9 @@ func (h *releaseHandler) verify(request *http.Request, body []byte) error {
 	if err != nil {
 		return err
 	}
+	if !signed {
+		return &negotiation.Error{Code: negotiation.SignatureMissing, Content: "The request is not signed."}
+	}
 	keys := func(ctx context.Context, id string) (negotiation.Key, error) {
 		return h.options.Platforms.Key(ctx, agent.Profile, id)
 	}

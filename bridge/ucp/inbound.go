@@ -55,6 +55,8 @@ type InboundOptions struct {
 	// signed, and platforms of 2026-01-23 and later refuse them.
 	Signer     *signature.Signer
 	ProfileURL string
+	// Mandates offer the extension dev.ucp.shopping.ap2_mandate; nil: the business does not have it.
+	Mandates *Mandates
 	// Documents serves specifications and schemas below /documents/ in place of ucp.dev, which discovery names
 	// otherwise; nil: it does not.
 	Documents http.Handler
@@ -122,6 +124,9 @@ func NewInbound(rules *enactment.Rules, exec adapter.Attendant, options InboundO
 		return nil, errors.New("ucp: inbound: no store")
 	}
 	if err := checkInboundProtocol(rules.Protocol()); err != nil {
+		return nil, err
+	}
+	if err := options.Mandates.check(); err != nil {
 		return nil, err
 	}
 	if options.PublicURL != "" {

@@ -51,6 +51,8 @@ const (
 	claimed = 30 * time.Second
 	// sweepInterval is how often notices of others are looked for.
 	sweepInterval = 5 * time.Second
+	// sweepTime is how long that may take, should the store fall silent.
+	sweepTime = time.Minute
 	// tellAgain and tellAgainLongest bound the time between two attempts to tell, tellUntil how long it is tried.
 	tellAgain        = 2 * time.Second
 	tellAgainLongest = time.Hour
@@ -121,7 +123,7 @@ func readNotice(entry keyvalue.Entry) (notice, error) {
 
 // placed keeps the order of a checkout that was completed, and has the platform told of it, unless that was done.
 func (c *courier) placed(ctx context.Context, checkout string, standing *model.Standing) error {
-	profile := profileOf(standing)
+	profile := platformOf(standing).URL
 	entry, err := c.store().Get(ctx, placedName(checkout))
 	n := notice{Event: orderPlaced, Checkout: checkout, Since: time.Now(), Next: time.Now().Add(claimed), name: placedName(checkout)}
 	switch {
@@ -165,14 +167,6 @@ func (c *courier) cross(ctx context.Context, n notice) error {
 		return nil
 	}
 	return err
-}
-
-// profileOf gives the profile of the platform that created a checkout.
-func profileOf(standing *model.Standing) (profile string) {
-	if value, ok := standing.Create.Value("profile"); ok && value.Decode(&profile) != nil {
-		return ""
-	}
-	return profile
 }
 
 // shipped has the platform told that its order was sent.
@@ -227,6 +221,8 @@ func (c *courier) run(ctx context.Context) {
 
 // sweep takes up the notices whose time has come.
 func (c *courier) sweep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime) // It goes on with the next one.
+	defer cancel()
 	for entry, err := range c.store().List(ctx, "outbox.") {
 		var n notice
 		if err == nil {

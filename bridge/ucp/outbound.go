@@ -68,6 +68,12 @@ type OutboundOptions struct {
 	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
 	// that check signatures will refuse them.
 	Signer *signature.Signer
+	// Mandates tells that the platform makes mandates (AP2): its profile has the extension and a key, see [OfferMandates].
+	// At a shop that takes them (see [Business.TakesMandates]) every checkout has to be signed by the shop, with a key of its
+	// profile as it was discovered; one that is not is NeedsInput with an error that cannot be recovered from. What is Offered
+	// has in checkout.ap2.checkout the whole of it as it came, and nothing is paid without a mandate for that in the
+	// credential's ap2.checkout_mandate: see [mandate.Signer]. It needs UCPIncremental.
+	Mandates bool
 	// Currency is the one to buy in, an ISO 4217 code; a checkout in another is refused. If it is empty, shops are
 	// asked for USD, and what they sell in is taken.
 	Currency string
@@ -119,7 +125,14 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			return nil, fmt.Errorf("ucp: outbound: %w", err)
 		}
 	}
-	mapping, err := bridge.Load(name, text, rules, Hooks(options.Choices))
+	hooks, mandates := Hooks(options.Choices), options.Mandates && business.TakesMandates()
+	if options.Mandates && !mandatesFit(rules) {
+		return nil, fmt.Errorf("ucp: outbound: there is no place for mandates in %s", rules.Protocol().Name())
+	}
+	if mandates {
+		hooks["payment"] = mandated(payment)
+	}
+	mapping, err := bridge.Load(name, text, rules, hooks)
 	if err != nil {
 		return nil, fmt.Errorf("ucp: outbound: %w", err)
 	}
@@ -143,7 +156,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if business.Transport == negotiation.MCP {
 		caller = mcp.NewCaller(business.Endpoint, release, caller)
 	}
-	caller = &releaseCaller{release, business, caller}
+	caller = &releaseCaller{release: release, business: business, mandates: mandates, below: caller}
 	governing := options.Policy
 	if governing == nil {
 		contracts, err := Contracts()

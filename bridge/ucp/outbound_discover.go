@@ -273,7 +273,7 @@ func (d *discovered) business(
 	if !b.Can(checkoutCapability) {
 		return nil, ErrNoCheckouts
 	}
-	if b.Agreement, err = agreementWith(release, p); err != nil {
+	if b.Agreement, err = agreementWith(release, p, false); err != nil {
 		return nil, err
 	}
 	if !b.Active(checkoutCapability) {

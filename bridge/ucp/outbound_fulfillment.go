@@ -38,6 +38,18 @@ type Wish struct {
 // OptionWish names a shipping option; the zero value is the cheapest.
 type OptionWish struct{ ID, Title string }
 
+// MarshalJSON writes what [OptionWish.UnmarshalJSON] reads.
+func (o OptionWish) MarshalJSON() ([]byte, error) {
+	switch {
+	case o.ID != "":
+		return json.Marshal(map[string]string{"id": o.ID})
+	case o.Title != "":
+		return json.Marshal(map[string]string{"title": o.Title})
+	default:
+		return []byte(`"cheapest"`), nil
+	}
+}
+
 // UnmarshalJSON reads "cheapest", null, {"id": ...} or {"title": ...}.
 func (o *OptionWish) UnmarshalJSON(text []byte) error {
 	var named struct{ ID, Title string }

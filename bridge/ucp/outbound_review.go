@@ -62,7 +62,7 @@ func review(_ context.Context, input any) (any, error) {
 	switch status {
 	case "incomplete", "ready_for_complete":
 	case "requires_escalation":
-		if !slices.ContainsFunc(messages, isEscalation) {
+		if !slices.ContainsFunc(messages, isEscalation) && !slices.ContainsFunc(messages, isFinal) {
 			fault(CodeEscalation, "$.status", "The shop asks for the buyer.")
 		}
 	default:
@@ -91,4 +91,10 @@ func canShow(message any, shows, images bool) bool {
 func isEscalation(message any) bool {
 	members, _ := message.(map[string]any)
 	return members["type"] == "error" && (members["severity"] == SeverityBuyerInput || members["severity"] == SeverityBuyerReview)
+}
+
+// isFinal tells that a message says that nothing can be done.
+func isFinal(message any) bool {
+	members, _ := message.(map[string]any)
+	return members["type"] == "error" && members["severity"] == SeverityFinal
 }

@@ -25,7 +25,8 @@ type ReleasesOptions struct {
 	Platforms *profiles.Fetcher
 	// PublicURL is where platforms reach the business; empty: the host that each request was made to, by http.
 	PublicURL string
-	// Keys are published in the profiles: those that the business signs its webhooks with.
+	// Keys are published in the profiles: those that the business signs its webhooks and checkouts with. By default they are
+	// what the inner handler's profile has.
 	Keys []negotiation.Key
 	// Store keeps for each Idempotency-Key of a newer release what it stands for and what was agreed on then, so that a
 	// request that is repeated gets the same bytes whatever has become of the platform's profile; it may be that of the
@@ -210,7 +211,10 @@ func (r *businessReleases) profileOf(request *http.Request, release wire.Release
 		return nil, fmt.Errorf("ucp: releases: the business's own profile: %w", err)
 	}
 	base := r.base(request)
-	p.Keys, p.Version, p.Form = r.options.Keys, string(release), release
+	p.Version, p.Form = string(release), release
+	if len(r.options.Keys) > 0 {
+		p.Keys = r.options.Keys
+	}
 	if release == wire.January11 {
 		p.SupportedVersions = map[string]string{}
 		for _, other := range wire.Releases() {
@@ -222,11 +226,9 @@ func (r *businessReleases) profileOf(request *http.Request, release wire.Release
 	}
 	site := "https://ucp.dev/" + string(release) + "/"
 	for name, entries := range p.Capabilities {
-		short := name[strings.LastIndexByte(name, '.')+1:]
+		specification, schema := documentsOf(name)
 		for i := range entries {
-			entries[i].Version = string(release)
-			entries[i].Spec = site + "specification/" + strings.ReplaceAll(short, "_", "-")
-			entries[i].Schema = site + "schemas/shopping/" + short + ".json"
+			entries[i].Version, entries[i].Spec, entries[i].Schema = string(release), site+specification, site+schema
 		}
 	}
 	below := base + releasesPath + string(release)

@@ -2,6 +2,7 @@ package ucp
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
@@ -131,6 +133,21 @@ func (h *releaseHandler) serve(w http.ResponseWriter, request *http.Request) {
 	// The business is told of the platform that was negotiated with, whatever else the header may be read as, and in the
 	// release that the business speaks.
 	asked.Header.Set("UCP-Agent", negotiation.Agent{Profile: agent.Profile}.String())
+	// The business signs what the platform sees, so it has to know how that is written.
+	asked = asked.WithContext(context.WithValue(asked.Context(), dialectKey{}, &dialect{
+		mandates: agreement.Has(mandate.Extension),
+		write: func(checkout []byte) ([]byte, error) {
+			status, model, err := h.model(x, agreement, http.StatusOK, checkout)
+			if err != nil {
+				return nil, err
+			}
+			_, said, err := h.release.EncodeResponse(x, status, model)
+			if err != nil {
+				return nil, err
+			}
+			return wire.Encode(said)
+		},
+	}))
 	answer := newAnswer()
 	h.inner.ServeHTTP(answer, asked)
 	h.translate(w, request, x, agreement, answer)
@@ -153,7 +170,10 @@ func (h *releaseHandler) asked(
 		if err != nil {
 			return nil, err
 		}
-		prune(model, agreement.Has)
+		given, there := model["ap2"] // Whether it is needed is for who knows the checkout to say.
+		if prune(model, agreement.Has); there && x.Operation == wire.CompleteCheckout {
+			model["ap2"] = given
+		}
 		lowered, err := wire.January11.EncodeRequest(x, model)
 		if err != nil {
 			return nil, err
@@ -192,7 +212,7 @@ func (e *wireError) Error() string { return "ucp: " + e.code + ": " + e.content 
 
 // The members of a checkout that belong to an extension.
 var extensionMembers = map[string]string{
-	discountCapability: "discounts", fulfillmentCapability: "fulfillment", "dev.ucp.shopping.ap2_mandate": "ap2",
+	discountCapability: "discounts", fulfillmentCapability: "fulfillment", mandate.Extension: "ap2",
 }
 
 // prune takes out of a message what belongs to extensions that are not active.
@@ -212,26 +232,45 @@ func (h *releaseHandler) translate(
 	w http.ResponseWriter, request *http.Request, x wire.Exchange, agreement *negotiation.Agreement, answer *keptAnswer,
 ) {
 	answer.pass(w)
-	status := answer.status
-	said, err := wire.Decode(answer.body.Bytes())
-	if err != nil {
-		h.log.ErrorContext(request.Context(), "ucp: an answer that is no object cannot be translated", "status", status)
+	if answer.status == http.StatusNotModified {
+		w.WriteHeader(answer.status)
+		return
+	}
+	status, model, err := h.model(x, agreement, answer.status, answer.body.Bytes())
+	if errors.Is(err, wire.ErrNotObject) {
+		h.log.ErrorContext(request.Context(), "ucp: an answer that is no object cannot be translated", "status", answer.status)
 		h.say(w, request, http.StatusInternalServerError, wire.Object{"code": "internal", "content": "There is no answer."})
 		return
 	}
-	status, model, err := wire.January11.DecodeResponse(x, status, said)
 	if err != nil {
 		h.refuse(w, request, err)
 		return
-	}
-	if ucp, ok := model["ucp"].(wire.Object); ok {
-		ucp["capabilities"] = agreement.Response(rootOf(x.Operation))
-		prune(model, agreement.Has)
 	}
 	if model["code"] != nil && status < http.StatusBadRequest {
 		status = http.StatusInternalServerError
 	}
 	h.say(w, request, status, model, x)
+}
+
+// model gives what the inner handler has answered in the model, with what is active and nothing else. A checkout that is
+// signed stays signed.
+func (h *releaseHandler) model(x wire.Exchange, agreement *negotiation.Agreement, status int, answer []byte) (int, wire.Object, error) {
+	said, err := wire.Decode(answer)
+	if err != nil {
+		return 0, nil, err
+	}
+	status, model, err := wire.January11.DecodeResponse(x, status, said)
+	if err != nil {
+		return 0, nil, err
+	}
+	if ucp, ok := model["ucp"].(wire.Object); ok {
+		ucp["capabilities"] = agreement.Response(rootOf(x.Operation))
+		signed, there := model["ap2"]
+		if prune(model, agreement.Has); there {
+			model["ap2"] = signed
+		}
+	}
+	return status, model, nil
 }
 
 // say encodes an answer in the model for the release and sends it.

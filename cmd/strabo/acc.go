@@ -54,7 +54,7 @@ func (f *policyFlags) readContracts(s *streams, files []string, fail func(error)
 		runtime, g.found = acc.ParseRuntime(g.text)
 	}
 	var all []*contracts
-	result := eachFile(s, files, fail, func(name string, text []byte) (fine bool, err error) {
+	result := eachFile(s, readProtocol, files, fail, func(name string, text []byte) (fine bool, err error) {
 		c := &contracts{name: name, text: text}
 		if c.document, c.found, err = parseContracts(name, text); err != nil {
 			return false, err

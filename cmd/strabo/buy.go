@@ -17,6 +17,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/guard"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
@@ -64,6 +65,8 @@ type buyCommand struct {
 	Profile      string `group:"Platform" placeholder:"URL" help:"Where the platform's profile is, which shops of UCP 2026-01-23 and later fetch; {release} in it stands for the release that is spoken. See strabo profile. Without it the oldest release is spoken that the shop knows."`
 	SigningKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that requests are signed with. The profile has the public one."`
 	SigningKeyID string `group:"Platform" name:"signing-key-id" default:"platform-1" placeholder:"ID" help:"The id of the key in the profile: ${default}."`
+	MandateKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that mandates are signed with (AP2), where the shop takes them: then nothing is paid without. The profile has the public one; see strabo profile --mandate-key."`
+	MandateKeyID string `group:"Platform" name:"mandate-key-id" default:"mandate-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
 
 	Timeout time.Duration `default:"2m" help:"How long to wait, also for finding out what became of a lost call."`
 	JSON    bool          `name:"json" help:"Print records and calls, one JSON object a line, instead of the order."`
@@ -93,6 +96,9 @@ If a call to the shop is lost, its fate is asked for; while that is unknown noth
 Every call is made under the contracts of protocols/simple-ucp.contracts.yaml: to pay is of high risk, is done on behalf of ` +
 		`the user who runs the command, and takes an approval. The command itself is one, unless --ask has another asked.
 
+With --mandate-key, and at a shop that takes mandates, what the shop says of the checkout has to be signed by it, and the ` +
+		`payment comes with a mandate for just that, good until the checkout expires.
+
 With --json there is a line of kind discounts where there are any, or codes were asked for: enactment, currency, applied ` +
 		`(code, title, amount, provisional) and rejected (code, reason, content). The last line is of kind unknown if nobody can tell what became of a call, and of kind diverged if the ` +
 		`shop did what the protocol does not allow: with enactment, action, step, order (none if certainly nothing was ` +
@@ -115,6 +121,7 @@ func (buyCommand) examples() string {
   strabo buy --business http://localhost:8182 --item oil-lamp --transport mcp --profile 'http://localhost:8285/{release}'
   strabo buy --business https://shop.example --item lamp --journal purchases.journal --order-id lamp-for-ada
   strabo buy --business https://shop.example --item lamp --ask approvals --audit audit.jsonl --timeout 1h
+  strabo buy --business https://shop.example --item lamp --profile 'https://me.example/{release}' --mandate-key mandates.pem
   strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.status).url'
 `
 }
@@ -153,6 +160,8 @@ func (c *buyCommand) check() error {
 		return fmt.Errorf("--max is %d: at least 0 is needed", *c.Max)
 	case !currencyForm.MatchString(c.Currency):
 		return fmt.Errorf("--currency is %q: an ISO 4217 code of three letters is needed", c.Currency)
+	case c.MandateKey != "" && c.Profile == "":
+		return errors.New("--mandate-key is in the platform's profile, so --profile is needed")
 	case c.OrderID != "" && c.Journal == "":
 		return errors.New("--order-id names a purchase in a journal, so --journal is needed")
 	case c.OrderID != "" && !orderIDForm.MatchString(c.OrderID):
@@ -193,15 +202,37 @@ func (c *buyCommand) signer() (*signature.Signer, error) {
 	if c.SigningKey == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(c.SigningKey)
+	return keyIn("--signing-key", c.SigningKey, c.SigningKeyID)
+}
+
+// keyIn reads the private key that a flag names.
+func keyIn(flag, name, id string) (*signature.Signer, error) {
+	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("--signing-key: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	signer, err := signature.ParseSigner(c.SigningKeyID, text)
+	signer, err := signature.ParseSigner(id, text)
 	if err != nil {
-		return nil, fmt.Errorf("--signing-key %s: %w", c.SigningKey, err)
+		return nil, fmt.Errorf("%s %s: %w", flag, name, err)
 	}
 	return signer, nil
+}
+
+// mandates gives what signs mandates; nil for nothing. Whoever gives the command its key has agreed to what it buys, within
+// its flags.
+func (c *buyCommand) mandates(business *ucp.Business, s *streams) (mandate.Signer, error) {
+	if c.MandateKey == "" {
+		return nil, nil
+	}
+	key, err := keyIn("--mandate-key", c.MandateKey, c.MandateKeyID)
+	if err != nil {
+		return nil, err
+	}
+	if !business.TakesMandates() {
+		fmt.Fprintln(s.err, "strabo: the shop takes no mandates, so it is paid without")
+	}
+	profile := strings.ReplaceAll(c.Profile, "{release}", string(business.Release))
+	return &mandate.KeySigner{Key: key, Issuer: profile, Audience: business.Endpoint}, nil
 }
 
 // Run buys.
@@ -238,9 +269,13 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	mandates, err := c.mandates(business, s)
+	if err != nil {
+		return err
+	}
 	told := new(story.Story)
 	at, err := counter.Open(business, counter.Options{
-		Profile: c.Profile, Signer: signer,
+		Profile: c.Profile, Signer: signer, Mandate: mandates,
 		Decide: func(bill shopper.Bill) shopper.Decision {
 			c.show(s, bill)
 			// What an earlier process has asked of the shop is not to be changed now.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -102,15 +104,15 @@ type possible struct {
 
 // Run shows one enactment.
 func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
-	key, err := parseKey(c.Key)
-	if err != nil {
-		return err
-	}
 	archive, rules, done, err := c.archive(ctx, s, c.Protocol)
 	if err != nil {
 		return err
 	}
 	defer done()
+	key, err := parseKeyOf(rules, c.Key)
+	if err != nil {
+		return err
+	}
 	state, err := archive.State(ctx, key)
 	if err != nil {
 		return err
@@ -211,6 +213,20 @@ func parseKey(text string) (enactment.Key, error) {
 	return key, nil
 }
 
+// parseKeyOf reads the root key of an enactment of a protocol.
+func parseKeyOf(rules *enactment.Rules, text string) (enactment.Key, error) {
+	names := slices.Collect(rules.Protocol().RootKey())
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &members) == nil && len(members) == len(names) &&
+		!slices.ContainsFunc(names, func(name string) bool { return members[name] == nil }) {
+		return parseKey(text)
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%q:%q", name, strconv.Itoa(i+1))
+	}
+	return "", fmt.Errorf("%s is no root key of %s: it should be a JSON object such as {%s}", text, rules.Protocol().Name(), strings.Join(names, ","))
+}
+
 // line is a record for a person. Names in it may be anybody's invention, if the attempt was refused.
 func line(r enactment.Record) string { return story.Printable(lineOf(r)) }
 
@@ -267,15 +283,16 @@ func (c *enactmentsWatch) Run(ctx context.Context, s *streams) error {
 
 // one opens the log, and reads the key of an enactment if there is one.
 func (f *systemFlags) one(ctx context.Context, s *streams, protocol, text string) (*syncserver.Archive, enactment.Key, func(), error) {
-	var key enactment.Key
-	if text != "" {
-		var err error
-		if key, err = parseKey(text); err != nil {
-			return nil, "", nil, err
-		}
+	archive, rules, done, err := f.archive(ctx, s, protocol)
+	if err != nil || text == "" {
+		return archive, "", done, err
 	}
-	archive, _, done, err := f.archive(ctx, s, protocol)
-	return archive, key, done, err
+	key, err := parseKeyOf(rules, text)
+	if err != nil {
+		done()
+		return nil, "", nil, err
+	}
+	return archive, key, done, nil
 }
 
 func printer(s *streams, asJSON bool, failure *error) func(enactment.Record) bool {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -29,6 +31,9 @@ type StepwiseOptions struct {
 	Show func(ucp.Message)
 	// HandOff is told where the buyer has to go on, and why. It may be nil: then such a checkout is cancelled.
 	HandOff func(url string, why []ucp.Message)
+	// Mandate makes the mandate for a checkout that is going to be paid, where shop and platform have agreed on mandates. It
+	// may be nil: then such a checkout is cancelled.
+	Mandate mandate.Signer
 	// Currency is the one to buy in, an ISO 4217 code.
 	Currency string
 }
@@ -73,7 +78,10 @@ type statement struct {
 	unreadable bool
 	discounts  stated
 	checkout   struct {
-		ContinueURL string          `json:"continue_url"`
+		ContinueURL string `json:"continue_url"`
+		AP2         struct {
+			Checkout string `json:"checkout"`
+		} `json:"ap2"`
 		Fulfillment any             `json:"fulfillment"`
 		Discounts   json.RawMessage `json:"discounts"`
 		LineItems   []struct {
@@ -161,7 +169,35 @@ func (s *Stepwise) offered(ctx context.Context, p *purchase, o adapter.Observati
 	if decision.Cancel || decision.Pay == nil {
 		return s.cancel(ctx, p, now, decision.Why)
 	}
-	return s.attempt(ctx, "Complete", now, adapter.Values{"cause": "the bill is agreed to", "credential": decision.Pay})
+	pay, err := s.mandated(ctx, now, decision.Pay)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return s.cancel(ctx, p, now, "there is no mandate: "+err.Error())
+	}
+	return s.attempt(ctx, "Complete", now, adapter.Values{"cause": "the bill is agreed to", "credential": pay})
+}
+
+// mandated gives what pays with a mandate, if it has to have one.
+func (s *Stepwise) mandated(ctx context.Context, now statement, pay any) (any, error) {
+	if now.checkout.AP2.Checkout == "" {
+		return pay, nil
+	}
+	if s.options.Mandate == nil {
+		return nil, errors.New("nobody makes one")
+	}
+	body, ok := pay.(map[string]any)
+	if !ok {
+		return nil, errors.New("there is no place for it")
+	}
+	token, err := s.options.Mandate.Sign(ctx, []byte(now.checkout.AP2.Checkout))
+	if err != nil {
+		return nil, err
+	}
+	body = maps.Clone(body)
+	body["ap2"] = map[string]any{"checkout_mandate": token}
+	return body, nil
 }
 
 // needsInput is called when the checkout may not be paid yet. What the agent can do itself it does first (UCP 2026-04-08,

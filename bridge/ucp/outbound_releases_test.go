@@ -83,7 +83,7 @@ func (s *aprilShop) in(release wire.Release, transport negotiation.Transport) ht
 		write(w, status, model)
 	})
 	if transport == negotiation.MCP {
-		return mcp.NewHandler(rest, "lamps", "1")
+		return mcp.NewHandler(rest, release, "lamps", "1")
 	}
 	return rest
 }

@@ -181,7 +181,7 @@ func (s *scrubber) text(text string, strict bool) string {
 func (s *scrubber) quoting(text string, strict bool, depth int) string {
 	for _, piece := range s.long {
 		if strings.ContainsAny(piece, "{[") {
-			text = strings.ReplaceAll(text, piece, secretMark)
+			text = strings.ReplaceAll(text, piece, SecretMark)
 		}
 	}
 	var out strings.Builder
@@ -201,7 +201,7 @@ func (s *scrubber) quoting(text string, strict bool, depth int) string {
 		}
 		cleaned, err := encodeJSON(s.inside("", value, true, depth+1))
 		if err != nil {
-			cleaned = []byte(secretMark)
+			cleaned = []byte(SecretMark)
 		}
 		out.WriteString(s.words(text[done:at], strict))
 		out.Write(cleaned)
@@ -215,7 +215,7 @@ func (s *scrubber) quoting(text string, strict bool, depth int) string {
 // words scrubs a text without JSON.
 func (s *scrubber) words(text string, strict bool) string {
 	for _, piece := range s.long {
-		text = strings.ReplaceAll(text, piece, secretMark)
+		text = strings.ReplaceAll(text, piece, SecretMark)
 	}
 	if !strict && s.identifies(text) {
 		return text
@@ -257,13 +257,13 @@ func (s *scrubber) inside(name string, value any, strict bool, depth int) any {
 	switch value := value.(type) {
 	case string:
 		if s.named[[2]string{name, value}] {
-			return secretMark
+			return SecretMark
 		}
 		return s.quoting(value, strict, depth)
 	case json.Number:
 		text := value.String()
 		if s.named[[2]string{name, text}] || s.whole[text] && (strict || len(text) >= longSecret) {
-			return secretMark
+			return SecretMark
 		}
 		return value
 	case []any:
@@ -289,10 +289,10 @@ func (s *scrubber) name(name string) string {
 		return name
 	}
 	for _, piece := range s.long {
-		name = strings.ReplaceAll(name, piece, secretMark)
+		name = strings.ReplaceAll(name, piece, SecretMark)
 	}
 	if s.whole[name] {
-		return secretMark
+		return SecretMark
 	}
 	return name
 }
@@ -314,7 +314,7 @@ func replaceWord(text, word string) string {
 		if inWord(previous) || after != "" && inWord(next) {
 			out.WriteString(word)
 		} else {
-			out.WriteString(secretMark)
+			out.WriteString(SecretMark)
 		}
 		previous, _ = utf8.DecodeLastRuneInString(word)
 		text = after

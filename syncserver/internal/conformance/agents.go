@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/strabo-engine/strabo/internal/played"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -16,7 +18,7 @@ import (
 // completed once.
 func agents(t *testing.T, system System) {
 	const purchases = 12
-	rules := Rules(t, Purchase)
+	rules := played.Rules(t, played.Purchase)
 	executor := system(t, rules)
 	ctx, stop := context.WithCancel(bounded(t))
 	var running sync.WaitGroup
@@ -87,7 +89,7 @@ func agents(t *testing.T, system System) {
 	mu.Lock()
 	defer mu.Unlock()
 	for n := range purchases {
-		require.Equal(t, 1, quoted[KeyOf(fmt.Sprint(n))])
-		require.Equal(t, 1, observed[KeyOf(fmt.Sprint(n))])
+		require.Equal(t, 1, quoted[played.KeyOf(fmt.Sprint(n))])
+		require.Equal(t, 1, observed[played.KeyOf(fmt.Sprint(n))])
 	}
 }

@@ -6,12 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/strabo-engine/strabo/internal/played"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 func TestNew(t *testing.T) {

@@ -6,9 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/strabo-engine/strabo/internal/played"
-
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // BenchmarkTrade measures one enactment from end to end: the buyer's RFQ, the seller's offer and Quote, the buyer's

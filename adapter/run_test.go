@@ -10,12 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/strabo-engine/strabo/internal/played"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 

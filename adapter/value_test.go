@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/strabo-engine/strabo/internal/played"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // bids has several bids an enactment, each with its price, and one item.

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/strabo-engine/strabo/internal/played"
-
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 

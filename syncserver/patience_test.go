@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/strabo-engine/strabo/internal/played"
-
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )

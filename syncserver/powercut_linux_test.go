@@ -11,13 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/strabo-engine/strabo/internal/played"
-
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/internal/conformance"
 )

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/strabo-engine/strabo/internal/played"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // storm has agents attempt moves in racing enactments, all in the same two at a time, and checks the history of each.

@@ -6,12 +6,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/strabo-engine/strabo/internal/played"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // agents plays purchases with adapters: two processes of the seller share the work, and each purchase is quoted and

@@ -1,3 +1,5 @@
+// Package conformance holds the tests that every executor of this folder must pass, in whatever way it finalises. They are
+// played with [played.Purchase]. Start reading at [Run].
 package conformance
 
 import (
@@ -10,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/strabo-engine/strabo/internal/played"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // System makes a system for the rules of one test. Each call of the function that it returns gives an executor as

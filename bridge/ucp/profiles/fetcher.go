@@ -40,7 +40,9 @@ var ErrBusy = errors.New("ucp: too many profiles are being fetched")
 
 // Source checks URLs and asks for what is there. [*guard.Guard] is one, which says what the methods do.
 type Source interface {
+	// Check reads a URL, and refuses one that must not be asked. Nothing is asked for.
 	Check(text string) (*url.URL, error)
+	// Get asks for what is at a URL, in a form that accept names as an HTTP Accept header does.
 	Get(ctx context.Context, text, accept string) (*guard.Response, error)
 }
 

@@ -100,11 +100,11 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		below := releasesPath + string(release)
 		rest := &releaseHandler{businessReleases: r, release: release}
 		if release == wire.January11 { // The business speaks it itself, over REST.
-			mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(inner, options.Name, options.Version)))
+			mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(inner, release, options.Name, options.Version)))
 			continue
 		}
 		mux.Handle(below+"/", http.StripPrefix(below, rest))
-		mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), options.Name, options.Version)))
+		mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), release, options.Name, options.Version)))
 		mux.HandleFunc("GET "+below+discoveryPath, func(w http.ResponseWriter, request *http.Request) {
 			r.profile(w, request, release)
 		})

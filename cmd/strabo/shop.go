@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,20 +31,22 @@ import (
 
 type shopCommand struct {
 	storeFlags
-	Data             string        `type:"path" placeholder:"DIR" help:"The shop's CSV files; without it, a small shop of lanterns."`
-	Listen           string        `default:"127.0.0.1:8182" placeholder:"ADDR" help:"Where platforms reach the shop: ${default}."`
-	PublicURL        string        `name:"public-url" placeholder:"URL" help:"What discovery says where the shop is; by default the host that it is asked at."`
-	Currency         string        `default:"USD" placeholder:"CODE" help:"Currency of all prices: ${default}."`
-	SimulationSecret string        `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
-	LocalWebhooks    bool          `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
-	SigningKey       string        `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
-	Signed           bool          `help:"Take only signed requests in UCP 2026-04-08."`
-	Documents        string        `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
-	System           string        `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
-	Durability       string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
-	Replicas         int           `default:"1" help:"How many servers of a NATS cluster keep each stream."`
-	Cache            int           `default:"32768" help:"How many instances to keep in memory of checkouts that nobody uses, one for each KiB: ${default}."`
-	AnswerTimeout    time.Duration `default:"30s" help:"How long a request waits for the shop's answer."`
+	Data             string            `type:"path" placeholder:"DIR" help:"The shop's CSV files; without it, a small shop of lanterns."`
+	Listen           string            `default:"127.0.0.1:8182" placeholder:"ADDR" help:"Where platforms reach the shop: ${default}."`
+	PublicURL        string            `name:"public-url" placeholder:"URL" help:"What discovery says where the shop is; by default the host that it is asked at."`
+	ContinueURL      string            `name:"continue-url" placeholder:"URL" help:"Where buyers go on by hand, https; a checkout's id is added to it."`
+	Links            map[string]string `name:"link" placeholder:"TYPE=URL" help:"A page to be shown with every checkout, such as privacy_policy=https://shop.example/privacy; may be repeated."`
+	Currency         string            `default:"USD" placeholder:"CODE" help:"Currency of all prices: ${default}."`
+	SimulationSecret string            `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
+	LocalWebhooks    bool              `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
+	SigningKey       string            `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
+	Signed           bool              `help:"Take only signed requests in UCP 2026-04-08."`
+	Documents        string            `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
+	System           string            `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
+	Durability       string            `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
+	Replicas         int               `default:"1" help:"How many servers of a NATS cluster keep each stream."`
+	Cache            int               `default:"32768" help:"How many instances to keep in memory of checkouts that nobody uses, one for each KiB: ${default}."`
+	AnswerTimeout    time.Duration     `default:"30s" help:"How long a request waits for the shop's answer."`
 }
 
 // Help is shown by strabo shop --help.
@@ -135,7 +139,9 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if public == "" {
 		public = address
 	}
-	sells, err := shop.Open(data, store, c.Currency, public+"/orders/", []model.Link{}, log)
+	sells, err := shop.Open(data, store, shop.Terms{
+		Currency: c.Currency, OrderURL: public + "/orders/", ContinueURL: c.ContinueURL, Links: c.links(),
+	}, log)
 	if err != nil {
 		return err
 	}
@@ -190,6 +196,15 @@ func (c *shopCommand) data() (*shop.Data, error) {
 		return nil, fmt.Errorf("--data %s: %w", c.Data, err)
 	}
 	return data, err
+}
+
+// links gives the pages of --link by their type, so that they are always in one order.
+func (c *shopCommand) links() []model.Link {
+	links := []model.Link{}
+	for _, kind := range slices.Sorted(maps.Keys(c.Links)) {
+		links = append(links, model.Link{Type: kind, URL: c.Links[kind]})
+	}
+	return links
 }
 
 func (c *shopCommand) documents() http.Handler {

@@ -36,6 +36,6 @@ func (c *shopCommand) releases(
 ) (http.Handler, error) {
 	return ucp.Releases(inbound, ucp.ReleasesOptions{
 		Platforms: fetcher, PublicURL: c.PublicURL, Signed: c.Signed, Store: keys,
-		Name: "strabo shop", Version: version(), Logger: log,
+		ContinueURL: c.ContinueURL, Name: "strabo shop", Version: version(), Logger: log,
 	})
 }

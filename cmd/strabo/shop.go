@@ -223,6 +223,8 @@ const (
 	headerTimeout   = 5 * time.Second
 	idleTimeout     = 2 * time.Minute
 	shutdownTimeout = 5 * time.Second
+	// mostHeader is how many bytes the header of a request may have.
+	mostHeader = 32 << 10
 )
 
 // sell serves the web and runs the parts of the shop until the context ends or one of them fails.
@@ -231,10 +233,10 @@ func (c *shopCommand) sell(
 ) error {
 	server := &http.Server{
 		Handler: web, ReadHeaderTimeout: headerTimeout, WriteTimeout: ucp.DefaultBodyTimeout + c.AnswerTimeout + headerTimeout,
-		IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		IdleTimeout: idleTimeout, MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	unused := new(unusedConnections)
-	server.ConnState = unused.note
+	known := newConnections(mostConnections())
+	server.ConnState = known.note
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan error, len(parts)+1)
@@ -259,7 +261,7 @@ func (c *shopCommand) sell(
 	}
 	closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	unused.close()
+	known.close()
 	if err := server.Shutdown(closing); errors.Is(err, context.DeadlineExceeded) {
 		log.Warn("requests were cut off", "after", shutdownTimeout.String())
 		failures = append(failures, server.Close())

@@ -157,6 +157,10 @@ func (f *Fetcher) get(ctx context.Context, at string, after time.Time) (*negotia
 	}
 	// The request goes on when the first who asked gives up: the others wait for it too. The source ends it.
 	result := f.flights.DoChan(at, func() (any, error) {
+		// Somebody may have fetched it since it was looked for.
+		if e, ok := f.lookup(at); ok && e.good(time.Now(), after) {
+			return e.profile, e.err
+		}
 		return f.fetch(context.WithoutCancel(ctx), at)
 	})
 	select {

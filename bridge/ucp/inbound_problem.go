@@ -80,6 +80,10 @@ func unanswered(what string) *problem {
 	}
 }
 
+var tooMany = &problem{
+	status: http.StatusServiceUnavailable, code: "BUSY", detail: "There are too many requests at once.", transient: true,
+}
+
 var keyReused = &problem{
 	status: http.StatusConflict, code: "IDEMPOTENCY_CONFLICT", transient: true,
 	detail: "The Idempotency-Key was used for another request.",

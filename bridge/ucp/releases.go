@@ -55,6 +55,8 @@ type businessReleases struct {
 	inner   http.Handler
 	options ReleasesOptions
 	log     *slog.Logger
+	// arrivals are the bodies that all of the releases wait for.
+	arrivals arrivals
 	// public is PublicURL, read; nil where there is none.
 	public *url.URL
 }
@@ -78,7 +80,7 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 	}
 	setDefault(&options.BodyLimit, DefaultBodyLimit)
 	setDefault(&options.BodyTimeout, DefaultBodyTimeout)
-	r := &businessReleases{inner: inner, options: options, log: options.Logger}
+	r := &businessReleases{inner: inner, options: options, log: options.Logger, arrivals: arrivals{most: DefaultRequests}}
 	if options.PublicURL != "" {
 		public, err := url.Parse(options.PublicURL)
 		if err != nil || public.Host == "" {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
@@ -46,14 +45,8 @@ func (h *releaseHandler) read(w, to http.ResponseWriter, request *http.Request) 
 		h.refuse(to, request, problem)
 		return nil, false
 	}
-	// The server that was not told how long a request may take is told here, for the body alone.
-	connection := http.NewResponseController(w)
-	limited := connection.SetReadDeadline(time.Now().Add(h.options.BodyTimeout)) == nil
-	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, h.options.BodyLimit))
+	body, err := h.arrivals.read(w, request, h.options.BodyLimit, h.options.BodyTimeout)
 	if err == nil {
-		if limited { // Else the server is not to wait for the rest either.
-			_ = connection.SetReadDeadline(time.Time{})
-		}
 		return body, true
 	}
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {

@@ -36,7 +36,7 @@ func (s *Server) takeAttempt(r micro.Request) {
 		s.turnAway(reply, &wire.Error{Reason: wire.Busy, Detail: "too many attempts at once"})
 		return
 	}
-	s.crew.do(func() {
+	s.crew.Do(func() {
 		defer s.working.Done()
 		defer func() { <-s.places }()
 		outcome, err := s.measured(func() (enactment.Outcome, error) {

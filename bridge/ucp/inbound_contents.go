@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -138,7 +139,7 @@ func mergeLines(asked, before enactment.Value) (enactment.Value, error) {
 	case len(lines) > mostLines:
 		return enactment.Value{}, invalid("$.line_items", "There are more than %d line_items.", mostLines)
 	}
-	if err := before.Decode(&known); err != nil {
+	if err := read.Into(before, "line_items", &known); err != nil {
 		return enactment.Value{}, fmt.Errorf("ucp: inbound: line_items of the enactment: %w", err)
 	}
 	taken := make(map[string]bool)
@@ -196,7 +197,7 @@ func mergeFulfillment(asked, before enactment.Value) (enactment.Value, error) {
 	if err := readAs(asked, "$.fulfillment", &wanted); err != nil {
 		return enactment.Value{}, err
 	}
-	if err := before.Decode(&known); err != nil {
+	if err := read.Into(before, "fulfillment", &known); err != nil {
 		return enactment.Value{}, fmt.Errorf("ucp: inbound: fulfillment of the enactment: %w", err)
 	}
 	if wanted.Methods == nil {

@@ -91,6 +91,8 @@ func (m *Mandates) of(profile string) signature.Keys {
 type dialect struct {
 	// mandates tells that the extension was negotiated.
 	mandates bool
+	// outcomes tells that a no about a checkout is told by the checkout: see [Inbound.outcome].
+	outcomes bool
 	// write gives a checkout as it is going to be on the wire.
 	write func(checkout []byte) ([]byte, error)
 }
@@ -269,7 +271,7 @@ func (in *Inbound) mandateRefused(ctx context.Context, err error) error {
 
 func mandateProblem(wrong *mandate.Error) *problem {
 	return &problem{
-		status: http.StatusBadRequest, code: strings.ToUpper(string(wrong.Code)), detail: wrong.Content, path: mandatePath,
+		status: http.StatusBadRequest, code: strings.ToUpper(string(wrong.Code)), detail: wrong.Content, path: mandatePath, outcome: true,
 		transient: wrong.Code == mandate.MissingKey,
 	}
 }

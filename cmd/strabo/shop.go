@@ -45,6 +45,7 @@ type shopCommand struct {
 	System           string            `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
 	Durability       string            `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
 	Replicas         int               `default:"1" help:"How many servers of a NATS cluster keep each stream."`
+	Cache            int               `default:"32768" help:"How many instances to keep in memory of checkouts that nobody uses, one for each KiB: ${default}."`
 	AnswerTimeout    time.Duration     `default:"30s" help:"How long a request waits for the shop's answer."`
 }
 
@@ -117,7 +118,8 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	starting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	server, err := syncserver.NewServer(starting, nats.conn, rules, syncserver.ServerConfig{
-		System: c.System, Replicas: c.Replicas, Memory: c.Durability == "none", Keys: nats.keys, Tracer: provider, Logger: log,
+		System: c.System, Replicas: c.Replicas, Memory: c.Durability == "none", Keys: nats.keys, Cache: c.Cache,
+		Tracer: provider, Logger: log,
 	})
 	if err != nil {
 		return err

@@ -1,8 +1,10 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -59,8 +61,8 @@ func ReadWish(asked *enactment.Instance) (Wish, error) {
 		if !ok {
 			return Wish{}, fmt.Errorf("model: %s does not carry %s", asked.Action, part.name)
 		}
-		if err := value.Decode(part.into); err != nil {
-			return Wish{}, fmt.Errorf("model: %s of %s: %w", part.name, asked.Action, err)
+		if err := read.Into(value, part.name, part.into); err != nil {
+			return Wish{}, fmt.Errorf("model: %s: %w", asked.Action, err)
 		}
 	}
 	w.Buyer, _ = asked.Value("buyer")
@@ -77,6 +79,38 @@ type Body struct {
 	Links       []Link          `json:"links"`
 	ExpiresAt   string          `json:"expires_at,omitempty"`
 	ContinueURL string          `json:"continue_url,omitempty"`
+}
+
+// ReadStatement reads what the business stated last: the body and the totals.
+func (s *Standing) ReadStatement() (Body, []Total, error) {
+	var body Body
+	if s.Statement == nil {
+		return body, nil, errors.New("model: nothing was stated")
+	}
+	checkout, _ := s.Statement.Value("checkout")
+	if err := read.Into(checkout, "checkout", &body); err != nil {
+		return body, nil, fmt.Errorf("model: %s: %w", s.Statement.Action, err)
+	}
+	totals, err := ReadTotals(s.Statement)
+	return body, totals, err
+}
+
+// ReadTotals reads the totals that an instance carries.
+func ReadTotals(of *enactment.Instance) (totals []Total, err error) {
+	value, _ := of.Value("totals")
+	if err := read.Into(value, "totals", &totals); err != nil {
+		return nil, fmt.Errorf("model: %s: %w", of.Action, err)
+	}
+	return totals, nil
+}
+
+// ReadOrder reads the order that an instance carries.
+func ReadOrder(of *enactment.Instance) (order Order, err error) {
+	value, _ := of.Value("order")
+	if err := read.Into(value, "order", &order); err != nil {
+		return Order{}, fmt.Errorf("model: %s: %w", of.Action, err)
+	}
+	return order, nil
 }
 
 // No is how a business says no: to a checkout, to a change, to a payment. It is what reason and notice are bound to.

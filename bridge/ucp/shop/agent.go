@@ -38,8 +38,11 @@ func (s *Shop) serve(ctx context.Context, agent *adapter.Adapter, e adapter.Enac
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c := &customer{shop: s, agent: agent, Standing: model.StandingOf(e.Instances())}
-	if err := e.Key().Values()["cid"].Decode(&c.cid); err != nil {
-		return fmt.Errorf("shop: the checkout's id: %w", err)
+	if c.Create == nil { // Nobody has wished for anything yet.
+		return nil
+	}
+	if cid, _ := c.Create.Value("cid"); cid.Decode(&c.cid) != nil {
+		return fmt.Errorf("shop: the checkout's id is no string: %s", cid)
 	}
 	for {
 		answer := map[model.Owed]func(context.Context) error{
@@ -147,11 +150,9 @@ func (c *customer) refuse(ctx context.Context, no *model.No) error {
 // unavailable says again what was said last, and why it cannot be paid.
 func (c *customer) unavailable(no *model.No) (Statement, error) {
 	var again Statement
-	for name, into := range map[string]any{"checkout": &again.Body, "totals": &again.Totals} {
-		value, _ := c.Statement.Value(name)
-		if err := value.Decode(into); err != nil {
-			return Statement{}, fmt.Errorf("shop: %s of the last statement: %w", name, err)
-		}
+	var err error
+	if again.Body, again.Totals, err = c.ReadStatement(); err != nil {
+		return Statement{}, fmt.Errorf("shop: the last statement: %w", err)
 	}
 	again.Messages = []model.Message{errorOf(no)}
 	return again, nil
@@ -213,17 +214,16 @@ func (c *customer) sell(ctx context.Context) error {
 // payment is what the customer pays with, for what they have agreed to.
 func (c *customer) payment(name string) (Payment, error) {
 	p := Payment{Name: name, Checkout: c.cid}
-	var totals []model.Total
-	value, _ := c.Complete.Value("totals")
-	if err := value.Decode(&totals); err != nil {
-		return Payment{}, fmt.Errorf("shop: totals of the payment: %w", err)
+	totals, err := model.ReadTotals(c.Complete)
+	if err != nil {
+		return Payment{}, fmt.Errorf("shop: the payment: %w", err)
 	}
 	for _, total := range totals {
 		if total.Type == "total" {
 			p.Amount = total.Amount
 		}
 	}
-	value, _ = c.Complete.Value("currency")
+	value, _ := c.Complete.Value("currency")
 	if err := value.Decode(&p.Currency); err != nil {
 		return Payment{}, fmt.Errorf("shop: currency of the payment: %w", err)
 	}

@@ -102,7 +102,7 @@ func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactmen
 	var outcome enactment.Outcome
 	var err error
 	decided := make(chan struct{})
-	s.crew.do(func() {
+	s.crew.Do(func() {
 		outcome, err = decide()
 		close(decided)
 	})

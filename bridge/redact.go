@@ -36,12 +36,20 @@ type scrubber struct {
 	// names are those of the members in the secrets: they belong to the format and are no secrets, though one may
 	// be a value as well, such as the type "token" of a token.
 	names map[string]bool
+	// open are the texts that were said openly before the secret was: such as the id of the payment handler that the remote
+	// party has offered itself, and that is in the secret since it was chosen.
+	open map[string]bool
 }
 
 // newScrubber collects the strings and numbers in the secret values of instances: those of an enactment, since a remote
-// party may repeat later what it was told before.
+// party may repeat later what it was told before. What was said openly before a secret was is not one for being in it.
 func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) (*scrubber, error) {
-	s := &scrubber{whole: make(map[string]bool), named: make(map[[2]string]bool), names: make(map[string]bool)}
+	s := &scrubber{
+		whole: make(map[string]bool), named: make(map[[2]string]bool), names: make(map[string]bool), open: make(map[string]bool),
+	}
+	if !secretIn(rules, instances) {
+		return s, nil
+	}
 	for instance := range instances {
 		for name, value := range instance.Values() {
 			if !rules.Secret(name) {
@@ -53,6 +61,16 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 			}
 			s.collect(name, secret)
 		}
+		for name, value := range instance.Values() {
+			if rules.Secret(name) {
+				continue
+			}
+			said, err := decoded(value)
+			if err != nil {
+				return nil, err
+			}
+			s.said(said)
+		}
 	}
 	s.short = slices.DeleteFunc(s.short, func(piece string) bool { return s.names[piece] })
 	// Longer pieces go first, so that no part of one is left because a shorter one was cut out of it.
@@ -60,6 +78,36 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 	slices.SortFunc(s.long, byLength)
 	slices.SortFunc(s.short, byLength)
 	return s, nil
+}
+
+// secretIn tells whether any secret was bound; mostly there is none, and then nothing has to be looked at.
+func secretIn(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) bool {
+	for instance := range instances {
+		for name, value := range instance.Values() {
+			if rules.Secret(name) && !value.IsZero() && value.String() != "null" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// said notes down the texts in an open value that are too long to be there by chance.
+func (s *scrubber) said(value any) {
+	switch value := value.(type) {
+	case string:
+		if len(value) >= longSecret {
+			s.open[value] = true
+		}
+	case []any:
+		for _, element := range value {
+			s.said(element)
+		}
+	case map[string]any:
+		for _, element := range value {
+			s.said(element)
+		}
+	}
 }
 
 func (s *scrubber) collect(name string, value any) {
@@ -86,7 +134,7 @@ func (s *scrubber) collect(name string, value any) {
 }
 
 func (s *scrubber) add(name, piece string) {
-	if piece == "" {
+	if piece == "" || s.open[piece] {
 		return
 	}
 	s.named[[2]string{name, piece}] = true

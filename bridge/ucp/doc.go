@@ -28,8 +28,8 @@
 //	type         "card" if it is left out
 //	id           "instrument" if it is left out
 //
-// Other members are passed on. The credential of ucp-incremental's Complete is the body of the request as it is,
-// {"payment": {"instruments": [...]}}. What lacks is found out before anything is sent, and answered by Declined.
+// Other members are passed on. The credential of ucp-incremental's Complete is {"payment": {"instruments": [...]}} with
+// instruments of the same form. What lacks is found out before anything is sent, and answered by Declined.
 //
 // The package must not know of any one executor. Start reading at [NewOutbound] or [NewInbound].
 package ucp

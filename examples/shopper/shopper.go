@@ -64,8 +64,10 @@ func Buy(
 			return policy.Principal{Agent: "shopper", Subject: p.User}, nil
 		},
 		Approvals: approver, Audit: sink, AuditRequired: true,
-		OnUnknown:  func(u bridge.Unsettled) { fail(fmt.Errorf("nobody knows what became of %s: %s", u.Step, u.Detail)) },
-		OnDiverged: func(d bridge.Divergence) { fail(fmt.Errorf("the shop did what the protocol does not allow: %s", d.Detail)) },
+		OnUnknown: func(u bridge.Unsettled) { fail(fmt.Errorf("nobody knows what became of %s: %s", u.Step, u.Detail)) },
+		OnDiverged: func(d bridge.Divergence) {
+			fail(fmt.Errorf("the shop did what the protocol does not allow: %s", d.Detail))
+		},
 	})
 	if err != nil {
 		return Ending{}, err

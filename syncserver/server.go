@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/crew"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/observation"
 	"github.com/strabo-engine/strabo/syncserver/internal/request"
@@ -79,7 +80,8 @@ type ServerConfig struct {
 	// Keys seal the values that are secret before they are stored. They are needed where the protocol has secrets.
 	Keys *Keyring
 	// Recorder is told of what happened, was refused and became complete by this server's judgement, in the manner of
-	// [WithRecorder]; it may be nil.
+	// [WithRecorder], but for one thing: what is written may be delivered before it is recorded, for any server may read
+	// it. It is recorded before this server answers the attempt, and before its Close returns. It may be nil.
 	Recorder func(enactment.Record)
 	// Tracer makes a span for each attempt that is decided here and for each write to the log, in the trace of whoever
 	// attempted. They tell protocol, action and outcome, no values. No spans if nil.
@@ -159,7 +161,7 @@ type Server struct {
 
 	places chan struct{} // a token for each attempt on its way
 	asking chan struct{} // a token for each request of a feed
-	crew   *crew
+	crew   *crew.Crew
 	limits wire.Limits
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -180,7 +182,7 @@ func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, con
 	s := &Server{
 		rules: rules, config: config, conn: conn, subjects: subjects, name: nuid.Next(),
 		codec: wire.Codec{Rules: rules}, recent: newRecent(), tracer: tracing.New(config.Tracer, rules),
-		places: make(chan struct{}, config.MaxInFlight), asking: make(chan struct{}, mostAsking), crew: newCrew(),
+		places: make(chan struct{}, config.MaxInFlight), asking: make(chan struct{}, mostAsking), crew: crew.New(),
 	}
 	s.log = config.Logger.With("system", config.System, "server", s.name)
 	s.logHealth, s.intakeHealth = stream.NewHealth(s.log), stream.NewHealth(s.log)
@@ -348,7 +350,7 @@ func (s *Server) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		s.working.Wait()
-		s.crew.close()
+		s.crew.Close()
 		if s.election != nil {
 			s.election.Close()
 		}

@@ -59,8 +59,7 @@ func orderName(id string) string {
 
 // placed keeps an order that a checkout has become, and gives what is kept; fresh tells that it was not kept before.
 func (in *Inbound) placed(ctx context.Context, completed *enactment.Instance, profile string) (kept keptOrder, fresh bool, err error) {
-	value, _ := completed.Value("order")
-	if err := value.Decode(&kept.Order); err != nil {
+	if kept.Order, err = model.ReadOrder(completed); err != nil {
 		return keptOrder{}, false, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
 	}
 	kept.Profile = profile

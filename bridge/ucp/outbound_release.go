@@ -20,6 +20,8 @@ import (
 type releaseCaller struct {
 	release  wire.Release
 	business *Business
+	// mandates tells that the extension is active, so that the shop has to have signed what it says of a checkout.
+	mandates bool
 	below    bridge.Caller
 }
 
@@ -57,6 +59,11 @@ func (c *releaseCaller) Call(ctx context.Context, request bridge.Request) (bridg
 	}
 	if model["code"] != nil && response.Status >= http.StatusInternalServerError {
 		return response, nil // It says nothing but that it failed, and that in its own words.
+	}
+	if id, _ := model["id"].(string); c.mandates && operation != wire.GetOrder && id != "" {
+		if err := c.believed(ctx, response.Body, model); err != nil {
+			return response, err
+		}
 	}
 	if response.Body, err = wire.Encode(model); err != nil {
 		return response, err

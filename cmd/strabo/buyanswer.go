@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
@@ -13,18 +15,20 @@ import (
 )
 
 // answer says how it ended. If it cannot be printed it is said all the same, on the other stream.
-func (c *buyCommand) answer(s *streams, told *story.Story, ending shopper.Ending, unknown *counter.UnknownError) error {
+func (c *buyCommand) answer(s *streams, told *story.Story, cid string, ending shopper.Ending, unknown *counter.UnknownError) error {
 	var err error
 	said := ""
 	if unknown == nil {
-		said = describeEnding(ending)
+		said = describeEnding(ending) + describeDiscounts(ending)
 	}
 	switch {
 	case c.JSON:
+		encoder := json.NewEncoder(story.EscapeJSON(s.out))
+		encoder.SetEscapeHTML(false)
 		if err = told.WriteJSON(s.out); err == nil && unknown != nil {
-			encoder := json.NewEncoder(s.out)
-			encoder.SetEscapeHTML(false)
 			err = encoder.Encode(unknown)
+		} else if d := ending.Bill.Discounts; err == nil && len(d.Applied)+len(d.Rejected) > 0 {
+			err = encoder.Encode(discountsRecord{"discounts", counter.KeyOf(cid), ending.Bill.Currency, d})
 		}
 	case unknown == nil:
 		_, err = fmt.Fprintln(s.out, said)
@@ -38,10 +42,59 @@ func (c *buyCommand) answer(s *streams, told *story.Story, ending shopper.Ending
 	if unknown != nil {
 		fmt.Fprint(s.err, c.describeUnknown(unknown))
 	}
-	if unknown != nil || ending.Action != "Completed" && ending.Action != "BuyerCompleted" {
+	if unknown != nil || !ordered(ending) {
 		return errNo
 	}
 	return nil
+}
+
+// ordered tells whether there is an order.
+func ordered(ending shopper.Ending) bool {
+	return ending.Action == "Completed" || ending.Action == "BuyerCompleted"
+}
+
+// discountsRecord is the line of --json about discounts.
+type discountsRecord struct {
+	Kind      string        `json:"kind"`
+	Enactment enactment.Key `json:"enactment"`
+	Currency  string        `json:"currency"`
+	shopper.Discounts
+}
+
+// describeDiscounts says for a person which discounts count and which codes do not, each on a line of its own.
+func describeDiscounts(ending shopper.Ending) string {
+	bill, text := ending.Bill, ""
+	for _, d := range bill.Discounts.Applied {
+		if !ordered(ending) {
+			break // Nothing was taken off anything.
+		}
+		name := story.Short(d.Title, longestID)
+		if d.Code != "" {
+			name = story.Short(d.Code, longestID) + ", " + name
+		}
+		text += fmt.Sprintf("\nDiscount %s: %s", name, bill.Money(-d.Amount))
+		if d.Provisional {
+			text += " (the shop still has to verify it)"
+		}
+	}
+	for _, r := range bill.Discounts.Rejected {
+		text += fmt.Sprintf("\nDiscount code %s was not taken: %s", story.Short(r.Code, longestID), describeRejected(r))
+	}
+	return text
+}
+
+// describeRejected says why a code does not count.
+func describeRejected(r shopper.RejectedCode) string {
+	switch {
+	case r.Content == "" && r.Reason == "":
+		return "the shop does not say why"
+	case r.Content == "":
+		return story.Short(r.Reason, longestID)
+	case r.Reason == "":
+		return story.Short(r.Content, longestWords)
+	default:
+		return fmt.Sprintf("%s (%s)", story.Short(r.Content, longestWords), story.Short(r.Reason, longestID))
+	}
 }
 
 // describeUnknown says for a person all that may help to find out what became of a purchase.
@@ -86,6 +139,10 @@ const (
 	longestWords = 400
 )
 
+// notAsked stands in the place of the action of an ending where nothing was asked of the shop, since its rules do not allow
+// what is wished for.
+const notAsked = "not asked"
+
 // describeEnding says for a person how a checkout ended.
 func describeEnding(ending shopper.Ending) string {
 	switch ending.Action {
@@ -108,6 +165,8 @@ func describeEnding(ending shopper.Ending) string {
 			text += ": " + story.Short(order.PermalinkURL, longestWords)
 		}
 		return text
+	case notAsked:
+		return "Not asked of the shop: " + ending.Why + "."
 	case "Expired":
 		return "The checkout has expired: the shop does not keep it any more."
 	case "Cancelled":
@@ -119,8 +178,20 @@ func describeEnding(ending shopper.Ending) string {
 		if words, unasked := neverAsked(ending.Said); unasked {
 			return "Not asked of the shop: " + story.Short(words, longestWords)
 		}
-		return "The shop " + strings.ToLower(ending.Action) + ": " + story.Short(wordsOf(ending.Said), longestWords)
+		return "The shop " + strings.ToLower(ending.Action) + ": " + story.Short(wordsOf(ending.Said), longestWords) + byHand(ending.Said)
 	}
+}
+
+// byHand tells where the buyer can go on by hand, if the shop says so with its reason (UCP 2026-04-08, checkout, error
+// handling).
+func byHand(reason enactment.Value) string {
+	var said struct {
+		ContinueURL string `json:"continue_url"`
+	}
+	if reason.Decode(&said) != nil || said.ContinueURL == "" {
+		return ""
+	}
+	return "\nBy hand it goes on at " + story.Short(said.ContinueURL, longestWords)
 }
 
 // neverAsked tells whether a reason is the bridge's own, by which nothing was sent, and gives its words.
@@ -129,8 +200,11 @@ func neverAsked(reason enactment.Value) (string, bool) {
 	if reason.Decode(&said) != nil {
 		return "", false
 	}
-	return said.Message, said.Code == "request_invalid"
+	return said.Message, slices.Contains(unasked, said.Code)
 }
+
+// unasked are the codes of reasons that are the bridge's own.
+var unasked = []string{"request_invalid", "payment_invalid", ucp.CodeInactive, ucp.CodeNotTaken}
 
 // wordsOf finds the sentence in a reason, whatever shape it has; the reason itself if there is none.
 func wordsOf(reason enactment.Value) string {

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -15,26 +15,28 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 type loadCommand struct {
-	URLs     []string      `arg:"" name:"url" help:"Shops, where they answer to /.well-known/ucp."`
-	Workers  int           `default:"16" help:"How many requests are under way at once: ${default}."`
-	Duration time.Duration `default:"5s" help:"How long each operation is measured: ${default}."`
-	Requests int           `default:"1000000" help:"How often each operation is asked for at the most."`
-	Item     string        `default:"pot_ceramic" help:"What is bought: ${default}."`
-	Option   string        `default:"std-ship" help:"How it is sent: ${default}."`
-	Orders   int           `default:"1500" help:"How many checkouts are completed at the most; there must be so much in stock: ${default}."`
-	JSON     bool          `name:"json" help:"Print one JSON record a line for each shop and operation."`
+	URLs      []string      `arg:"" name:"url" help:"Shops, where they answer to /.well-known/ucp."`
+	Workers   int           `default:"16" help:"How many requests are under way at once: ${default}."`
+	Duration  time.Duration `default:"5s" help:"How long each operation is measured: ${default}."`
+	Requests  int           `default:"1000000" help:"How often each operation is asked for at the most."`
+	Item      string        `default:"pot_ceramic" help:"What is bought: ${default}."`
+	Option    string        `default:"std-ship" help:"How it is sent: ${default}."`
+	Orders    int           `default:"1500" help:"How many checkouts are completed at the most; there must be so much in stock: ${default}."`
+	Transport string        `default:"rest" enum:"rest,mcp" help:"How the shops are called: rest, or mcp where they have it; by default ${default}."`
+	JSON      bool          `name:"json" help:"Print one JSON record a line for each shop and operation."`
 }
 
 // Help is shown by strabo load --help.
 func (loadCommand) Help() string {
-	return `Measures shops that speak UCP 2026-01-11, one after the other: creates checkouts, gets them, updates and completes ` +
+	return `Measures shops that speak UCP 2026-01-11, over REST or MCP, one after the other: creates checkouts, gets them, updates and completes ` +
 		`them, each operation by itself, and prints for each how many requests were answered a second and how long that took. ` +
 		`An answer that is not a success counts as failed and not as answered.
 
@@ -43,6 +45,7 @@ Exit status: 0 when every shop was measured, 1 when requests failed, 2 when a sh
 
 func (loadCommand) examples() string {
 	return `  strabo load http://localhost:8182
+  strabo load --transport mcp http://localhost:8182
   strabo load --workers 32 --duration 10s http://localhost:8301 http://localhost:8182 http://localhost:3000
 `
 }
@@ -132,28 +135,40 @@ type loadSession struct {
 // load makes requests of one shop.
 type load struct {
 	command  *loadCommand
-	endpoint string
-	client   *http.Client
+	endpoint *url.URL
+	tools    *mcp.Caller // nil where the shop is called over REST
+	wanted   []byte      // the body that creates a checkout
 
 	mu       sync.Mutex
 	sessions []loadSession
 }
 
+// loadRequest makes the nth request of one kind.
+type loadRequest func(ctx context.Context, c loadClient, n int) error
+
 // measure measures one shop.
-func (c *loadCommand) measure(ctx context.Context, url string) ([]loadRecord, error) {
-	business, err := ucp.Discover(ctx, nil, url, wire.January11)
+func (c *loadCommand) measure(ctx context.Context, shop string) ([]loadRecord, error) {
+	business, err := ucp.DiscoverOver(ctx, nil, shop, negotiation.Transport(c.Transport), wire.January11)
 	if err != nil {
 		return nil, err
 	}
-	l := &load{command: c, endpoint: strings.TrimSuffix(business.Endpoint, "/"), client: &http.Client{
-		Timeout: time.Minute, Transport: &http.Transport{MaxIdleConns: c.Workers, MaxIdleConnsPerHost: c.Workers},
-	}}
-	defer l.client.CloseIdleConnections()
+	l := &load{command: c}
+	if l.endpoint, err = url.Parse(strings.TrimSuffix(business.Endpoint, "/")); err != nil {
+		return nil, err
+	}
+	if business.Transport == negotiation.MCP {
+		client := &http.Client{Transport: &http.Transport{MaxIdleConns: c.Workers, MaxIdleConnsPerHost: c.Workers}}
+		defer client.CloseIdleConnections()
+		l.tools = mcp.NewCaller(l.endpoint.String(), wire.January11, bridge.NewHTTPCaller(client, loadPatience, 0))
+	}
+	if l.wanted, err = json.Marshal(l.checkout()); err != nil {
+		return nil, err
+	}
 	var records []loadRecord
 	for _, operation := range []struct {
 		name string
 		most int
-		do   func(context.Context, int) error
+		do   loadRequest
 	}{
 		{"create", c.Requests, l.create}, {"get", c.Requests, l.get}, {"update", c.Requests, l.update}, {"complete", c.Orders, l.complete},
 	} {
@@ -165,7 +180,7 @@ func (c *loadCommand) measure(ctx context.Context, url string) ([]loadRecord, er
 			most = min(most, len(l.sessions))
 		}
 		r := l.run(ctx, operation.do, most)
-		r.URL, r.Operation = url, operation.name
+		r.URL, r.Operation = shop, operation.name
 		records = append(records, r)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -175,7 +190,7 @@ func (c *loadCommand) measure(ctx context.Context, url string) ([]loadRecord, er
 }
 
 // run does an operation again and again, by as many workers as there are, and counts.
-func (l *load) run(ctx context.Context, do func(context.Context, int) error, most int) loadRecord {
+func (l *load) run(ctx context.Context, do loadRequest, most int) loadRecord {
 	ctx, cancel := context.WithTimeout(ctx, l.command.Duration+time.Minute)
 	defer cancel()
 	end := time.Now().Add(l.command.Duration)
@@ -188,13 +203,15 @@ func (l *load) run(ctx context.Context, do func(context.Context, int) error, mos
 	for range l.command.Workers {
 		working.Go(func() {
 			var mine []time.Duration
+			connection := l.connect()
+			defer connection.close()
 			for time.Now().Before(end) && ctx.Err() == nil {
 				n := int(next.Add(1)) - 1
 				if n >= most {
 					break
 				}
 				began := time.Now()
-				err := do(ctx, n)
+				err := do(ctx, connection, n)
 				if err == nil {
 					mine = append(mine, time.Since(began))
 					continue
@@ -224,45 +241,11 @@ func (l *load) run(ctx context.Context, do func(context.Context, int) error, mos
 	return record
 }
 
-// ask makes one request, and reads its answer into a value that is not nil.
-func (l *load) ask(ctx context.Context, method, path string, body, into any) error {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	if body == nil {
-		encoded = nil
-	}
-	request, err := http.NewRequestWithContext(ctx, method, l.endpoint+path, bytes.NewReader(encoded))
-	if err != nil {
-		return err
-	}
-	request.Header = http.Header{
-		"Ucp-Agent": {`profile=""`}, "Request-Signature": {"unsigned"}, "Request-Id": {uuid.NewString()},
-		"Idempotency-Key": {uuid.NewString()}, "Content-Type": {"application/json"},
-	}
-	response, err := l.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	switch {
-	case err != nil:
-		return err
-	case response.StatusCode > 299:
-		return fmt.Errorf("%s %s: %s %.200s", method, path, response.Status, answer)
-	case into == nil:
-		return nil
-	}
-	return json.Unmarshal(answer, into)
-}
-
 // checkout is a body that both public samples and the specification understand, ready to be paid.
-func (l *load) checkout(quantity int) map[string]any {
+func (l *load) checkout() map[string]any {
 	return map[string]any{
 		"currency": "USD", "payment": map[string]any{},
-		"line_items": []any{map[string]any{"item": map[string]any{"id": l.command.Item, "title": l.command.Item}, "quantity": quantity}},
+		"line_items": []any{map[string]any{"item": map[string]any{"id": l.command.Item, "title": l.command.Item}, "quantity": 1}},
 		"fulfillment": map[string]any{"methods": []any{map[string]any{
 			"type": "shipping", "selected_destination_id": "dest_1",
 			"destinations": []any{map[string]any{"id": "dest_1", "address_country": "US"}},
@@ -271,13 +254,14 @@ func (l *load) checkout(quantity int) map[string]any {
 	}
 }
 
-func (l *load) create(ctx context.Context, _ int) error {
-	var s loadSession
-	if err := l.ask(ctx, http.MethodPost, "/checkout-sessions", l.checkout(1), &s); err != nil {
+func (l *load) create(ctx context.Context, c loadClient, _ int) error {
+	answer, err := c.ask(ctx, http.MethodPost, "/checkout-sessions", l.wanted)
+	if err != nil {
 		return err
 	}
-	if s.ID == "" || len(s.LineItems) == 0 {
-		return errors.New("POST /checkout-sessions: no checkout in the answer")
+	var s loadSession
+	if err := json.Unmarshal(answer, &s); err != nil || s.ID == "" || len(s.LineItems) == 0 {
+		return errors.Join(errors.New("POST /checkout-sessions: no checkout in the answer"), err)
 	}
 	l.mu.Lock()
 	l.sessions = append(l.sessions, s)
@@ -287,25 +271,39 @@ func (l *load) create(ctx context.Context, _ int) error {
 
 func (l *load) session(n int) *loadSession { return &l.sessions[n%len(l.sessions)] }
 
-func (l *load) get(ctx context.Context, n int) error {
-	return l.ask(ctx, http.MethodGet, "/checkout-sessions/"+l.session(n).ID, nil, nil)
+func (l *load) get(ctx context.Context, c loadClient, n int) error {
+	_, err := c.ask(ctx, http.MethodGet, "/checkout-sessions/"+l.session(n).ID, nil)
+	return err
 }
 
-func (l *load) update(ctx context.Context, n int) error {
+func (l *load) update(ctx context.Context, c loadClient, n int) error {
 	s := l.session(n)
-	body := l.checkout(1)
-	delete(body, "fulfillment")
-	body["id"] = s.ID
-	body["line_items"].([]any)[0].(map[string]any)["id"] = s.LineItems[0].ID
-	return l.ask(ctx, http.MethodPut, "/checkout-sessions/"+s.ID, body, nil)
+	type item struct {
+		ID    string `json:"id"`
+		Title string `json:"title"`
+	}
+	type line struct {
+		ID       string `json:"id"`
+		Item     item   `json:"item"`
+		Quantity int    `json:"quantity"`
+	}
+	body, err := json.Marshal(struct {
+		ID        string   `json:"id"`
+		Currency  string   `json:"currency"`
+		Payment   struct{} `json:"payment"`
+		LineItems []line   `json:"line_items"`
+	}{ID: s.ID, Currency: "USD", LineItems: []line{{s.LineItems[0].ID, item{l.command.Item, l.command.Item}, 1}}})
+	if err != nil {
+		return err
+	}
+	_, err = c.ask(ctx, http.MethodPut, "/checkout-sessions/"+s.ID, body)
+	return err
 }
 
-func (l *load) complete(ctx context.Context, n int) error {
-	return l.ask(ctx, http.MethodPost, "/checkout-sessions/"+l.session(n).ID+"/complete", map[string]any{
-		"payment_data": map[string]any{
-			"id": "instr_1", "handler_id": "google_pay", "type": "card", "brand": "Visa", "last_digits": "1234",
-			"credential": map[string]any{"type": "token", "token": "success_token"},
-		},
-		"risk_signals": map[string]any{},
-	}, nil)
+var loadPayment = []byte(`{"payment_data":{"id":"instr_1","handler_id":"google_pay","type":"card","brand":"Visa","last_digits":"1234",` +
+	`"credential":{"type":"token","token":"success_token"}},"risk_signals":{}}`)
+
+func (l *load) complete(ctx context.Context, c loadClient, n int) error {
+	_, err := c.ask(ctx, http.MethodPost, "/checkout-sessions/"+l.session(n).ID+"/complete", loadPayment)
+	return err
 }

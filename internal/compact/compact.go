@@ -81,6 +81,9 @@ func String(text string) (string, bool) {
 	return decoded, err == nil
 }
 
+// Quoted gives the length of the string with which the text begins, quotes and all.
+func Quoted(text string) int { return min(quoted(text, 0)+1, len(text)) }
+
 // skip gives the place behind the value that begins at a place.
 func skip(text string, at int) int {
 	depth := 0

@@ -83,3 +83,9 @@ func FuzzCompact(f *testing.F) {
 		}
 	})
 }
+
+func TestQuoted(t *testing.T) {
+	for text, want := range map[string]int{`"a":1`: 3, `""`: 2, `"\""]`: 4, `"\\",`: 4, `"\\\"`: 5, `"`: 1} {
+		require.Equal(t, want, compact.Quoted(text), text)
+	}
+}

@@ -1,8 +1,10 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -19,6 +21,9 @@ type Wish struct {
 	Fulfillment *Fulfillment
 	// Codes are the discount codes; nil where the platform has not said anything of discounts.
 	Codes []string
+	// Claims are benefits that the buyer claims to be entitled to, such as com.example.loyalty_gold. Claims that are acted on
+	// have to be verified before anything is sold (UCP 2026-04-08, checkout, eligibility).
+	Claims []string
 }
 
 // WishedLine is a number of pieces of an item.
@@ -43,20 +48,25 @@ func ReadWish(asked *enactment.Instance) (Wish, error) {
 	var discounts struct {
 		Codes []string `json:"codes"`
 	}
+	var context struct {
+		Eligibility []string `json:"eligibility"`
+	}
 	for _, part := range []struct {
 		name string
 		into any
-	}{{"line_items", &w.Lines}, {"buyer", &buyer}, {"fulfillment", &w.Fulfillment}, {"discounts", &discounts}} {
+	}{
+		{"line_items", &w.Lines}, {"buyer", &buyer}, {"fulfillment", &w.Fulfillment}, {"discounts", &discounts}, {"context", &context},
+	} {
 		value, ok := asked.Value(part.name)
 		if !ok {
 			return Wish{}, fmt.Errorf("model: %s does not carry %s", asked.Action, part.name)
 		}
-		if err := value.Decode(part.into); err != nil {
-			return Wish{}, fmt.Errorf("model: %s of %s: %w", part.name, asked.Action, err)
+		if err := read.Into(value, part.name, part.into); err != nil {
+			return Wish{}, fmt.Errorf("model: %s: %w", asked.Action, err)
 		}
 	}
 	w.Buyer, _ = asked.Value("buyer")
-	w.Email, w.Codes = buyer.Email, discounts.Codes
+	w.Email, w.Codes, w.Claims = buyer.Email, discounts.Codes, context.Eligibility
 	return w, nil
 }
 
@@ -69,6 +79,38 @@ type Body struct {
 	Links       []Link          `json:"links"`
 	ExpiresAt   string          `json:"expires_at,omitempty"`
 	ContinueURL string          `json:"continue_url,omitempty"`
+}
+
+// ReadStatement reads what the business stated last: the body and the totals.
+func (s *Standing) ReadStatement() (Body, []Total, error) {
+	var body Body
+	if s.Statement == nil {
+		return body, nil, errors.New("model: nothing was stated")
+	}
+	checkout, _ := s.Statement.Value("checkout")
+	if err := read.Into(checkout, "checkout", &body); err != nil {
+		return body, nil, fmt.Errorf("model: %s: %w", s.Statement.Action, err)
+	}
+	totals, err := ReadTotals(s.Statement)
+	return body, totals, err
+}
+
+// ReadTotals reads the totals that an instance carries.
+func ReadTotals(of *enactment.Instance) (totals []Total, err error) {
+	value, _ := of.Value("totals")
+	if err := read.Into(value, "totals", &totals); err != nil {
+		return nil, fmt.Errorf("model: %s: %w", of.Action, err)
+	}
+	return totals, nil
+}
+
+// ReadOrder reads the order that an instance carries.
+func ReadOrder(of *enactment.Instance) (order Order, err error) {
+	value, _ := of.Value("order")
+	if err := read.Into(value, "order", &order); err != nil {
+		return Order{}, fmt.Errorf("model: %s: %w", of.Action, err)
+	}
+	return order, nil
 }
 
 // No is how a business says no: to a checkout, to a change, to a payment. It is what reason and notice are bound to.

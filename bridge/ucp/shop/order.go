@@ -10,14 +10,11 @@ import (
 // order writes the order of what the customer has agreed to. Its id follows from that of the checkout, so that it is the
 // same whoever writes it.
 func (c *customer) order() (model.Order, error) {
-	var body model.Body
-	order := model.Order{CheckoutID: c.cid, Currency: c.shop.Currency, LineItems: []model.OrderLine{}}
-	for name, into := range map[string]any{"checkout": &body, "totals": &order.Totals} {
-		value, _ := c.Statement.Value(name)
-		if err := value.Decode(into); err != nil {
-			return model.Order{}, fmt.Errorf("shop: %s of the last statement: %w", name, err)
-		}
+	body, totals, err := c.ReadStatement()
+	if err != nil {
+		return model.Order{}, fmt.Errorf("shop: the last statement: %w", err)
 	}
+	order := model.Order{CheckoutID: c.cid, Currency: c.shop.Currency, LineItems: []model.OrderLine{}, Totals: totals}
 	order.ID = OrderID(c.cid)
 	order.PermalinkURL = c.shop.OrderURL + order.ID
 	quantities := make(map[string]int64)

@@ -145,8 +145,12 @@ func New(options Options) (*Shop, error) {
 		name    string
 		missing bool
 	}{
-		{"Catalogue", options.Catalogue == nil}, {"Stock", options.Stock == nil}, {"Shipping", options.Shipping == nil},
-		{"Discounts", options.Discounts == nil}, {"Payments", options.Payments == nil}, {"Customers", options.Customers == nil},
+		{"Catalogue", options.Catalogue == nil},
+		{"Stock", options.Stock == nil},
+		{"Shipping", options.Shipping == nil},
+		{"Discounts", options.Discounts == nil},
+		{"Payments", options.Payments == nil},
+		{"Customers", options.Customers == nil},
 	} {
 		if part.missing {
 			return nil, fmt.Errorf("shop: Options.%s is missing", part.name)

@@ -96,16 +96,14 @@ func (a *Adapter) submit(ctx context.Context, attempt enactment.Attempt) *Promis
 		return resolved(attempt.ID, fmt.Errorf("adapter: %s not attempted: %w", attempt.Action, context.Cause(ctx)))
 	}
 	p := newPromise(attempt.ID)
-	leave := enter(ctx)
-	go func() {
-		defer leave()
+	enter(ctx, func() {
 		outcome, err := a.decide(ctx, attempt)
 		if err == nil {
 			// Before the promise resolves: what a handler does next must not overtake it.
 			a.learn(attempt, outcome)
 		}
 		p.resolve(outcome, err)
-	}()
+	})
 	return p
 }
 

@@ -1,8 +1,8 @@
 package adapter
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
+	"hash/maphash"
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/langshaw"
@@ -13,14 +13,17 @@ import (
 // Only the worker that holds the enactment uses it.
 type offers struct {
 	made    map[string]offer
+	before  map[string]offer // empty but while it is made again
 	pending []pendingOffer
+	buffer  []byte
 }
 
-// offer is what was known of an action when it was offered.
+// offer is what was known of an action when it was offered: a hash of it, since values may be large and are in the ledger
+// already.
 type offer struct {
 	action string
 	keys   []keyValue
-	known  [sha256.Size]byte
+	known  uint64
 }
 
 type keyValue struct {
@@ -36,18 +39,22 @@ type pendingOffer struct {
 }
 
 // evaluate compares what is enabled with what was offered, and makes the difference pending.
-func (o *offers) evaluate(protocol *langshaw.Protocol, enabled []enactment.Feasible) {
-	made := make(map[string]offer)
-	o.pending = nil
+func (o *offers) evaluate(protocol *langshaw.Protocol, seed maphash.Seed, enabled []enactment.Feasible) {
+	o.made, o.before = o.before, o.made
+	if o.made == nil {
+		o.made = make(map[string]offer)
+	}
+	o.pending = o.pending[:0]
 	for _, feasible := range enabled {
-		id, now := describe(protocol, feasible)
-		if before, ok := o.made[id]; ok && before.known == now.known {
-			made[id] = before
+		id, known := o.describe(protocol, seed, feasible)
+		if before, ok := o.before[string(id)]; ok && before.known == known {
+			o.made[string(id)] = before
 			continue
 		}
-		o.pending = append(o.pending, pendingOffer{id, now, feasible})
+		now := offer{action: feasible.Action, keys: keysOf(protocol, feasible), known: known}
+		o.pending = append(o.pending, pendingOffer{string(id), now, feasible})
 	}
-	o.made = made
+	clear(o.before)
 }
 
 // next takes a pending offer; it counts as made from then on.
@@ -68,28 +75,42 @@ func (o *offers) forget(attempt enactment.Attempt) {
 	}
 }
 
-// describe gives the identity of an offer, action and known keys, and a digest of what is known: a digest, since
-// values may be large and are in the ledger already.
-func describe(protocol *langshaw.Protocol, f enactment.Feasible) (string, offer) {
-	made := offer{action: f.Action}
-	id := []byte(f.Action)
-	var known []byte
+// describe gives the identity of an offer, action and known keys, until the next call, and a hash of what is known.
+func (o *offers) describe(protocol *langshaw.Protocol, seed maphash.Seed, f enactment.Feasible) (id []byte, known uint64) {
 	text := func(to []byte, s string) []byte {
 		return append(binary.AppendUvarint(to, uint64(len(s))), s...)
 	}
+	var hash maphash.Hash
+	hash.SetSeed(seed)
+	id = append(o.buffer[:0], f.Action...)
 	if action, ok := protocol.Action(f.Action); ok {
 		for name := range action.Attributes() {
 			value, bound := f.Known[name]
 			if !bound {
 				continue
 			}
-			known = text(text(known, name), value.String())
+			var length [binary.MaxVarintLen64]byte
+			_, _ = hash.WriteString(name) // It does not fail, and no name has a zero in it.
+			_, _ = hash.Write(append(length[:0], 0))
+			_, _ = hash.Write(binary.AppendUvarint(length[:0], uint64(len(value.String()))))
+			_, _ = hash.WriteString(value.String())
 			if protocol.IsKey(name) {
 				id = text(text(id, name), value.String())
-				made.keys = append(made.keys, keyValue{name, value})
 			}
 		}
 	}
-	made.known = sha256.Sum256(known)
-	return string(id), made
+	o.buffer = id
+	return id, hash.Sum64()
+}
+
+// keysOf lists the keys that an offer is about.
+func keysOf(protocol *langshaw.Protocol, f enactment.Feasible) (keys []keyValue) {
+	if action, ok := protocol.Action(f.Action); ok {
+		for name := range action.Attributes() {
+			if value, bound := f.Known[name]; bound && protocol.IsKey(name) {
+				keys = append(keys, keyValue{name, value})
+			}
+		}
+	}
+	return keys
 }

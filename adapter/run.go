@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/crew"
 )
 
 // Run receives what the identity sees and calls the handlers until ctx ends. It blocks, and may be called once, after
@@ -57,7 +59,7 @@ func (a *Adapter) setCurrent(r *run) {
 }
 
 // run is one call of Run. Its scheduler gives each enactment that has something to do to one worker at a time, and has
-// no worker while nothing is to be done.
+// no worker while nothing is to be done, but for goroutines that wait to be one again.
 type run struct {
 	adapter *Adapter
 	feed    Feed
@@ -66,6 +68,8 @@ type run struct {
 	// storing outlives ctx, for a while, so that the position of what was handled is stored.
 	storing     context.Context
 	stopStoring context.CancelFunc
+	crew        *crew.Crew
+	seed        maphash.Seed // of the hashes of what is known
 	// places has a token for each delivery that waits or is being handled.
 	places chan struct{}
 
@@ -82,7 +86,7 @@ type run struct {
 
 func newRun(ctx context.Context, a *Adapter, feed Feed) *run {
 	r := &run{
-		adapter: a, feed: feed,
+		adapter: a, feed: feed, crew: crew.New(), seed: maphash.MakeSeed(),
 		places: make(chan struct{}, a.options.queue),
 		views:  make(map[enactment.Key]*view),
 		empty:  make(chan struct{}),
@@ -151,7 +155,7 @@ func (r *run) schedule(v *view) {
 	}
 	r.working++
 	r.inside++
-	go r.work(v)
+	r.crew.Do(func() { r.work(v) })
 }
 
 // work does what is to be done in one enactment after another, a step at a time so that none waits for all of
@@ -163,7 +167,7 @@ func (r *run) work(v *view) {
 			r.mu.Lock()
 			if next := r.turn(v); next != nil {
 				r.inside++
-				go r.work(next)
+				r.crew.Do(func() { r.work(next) })
 			}
 			r.mu.Unlock()
 		}
@@ -226,6 +230,7 @@ func (r *run) end(cause error) {
 	}
 	r.mu.Unlock()
 	<-r.empty
+	r.crew.Close()
 }
 
 func (r *run) leave() {

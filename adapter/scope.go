@@ -29,23 +29,27 @@ func (r *run) begin(v *view) *scope {
 }
 
 // enter counts an attempt that is made with a handler's context into the handler's scope, and among the goroutines that
-// Run waits for.
-func enter(ctx context.Context) (leave func()) {
+// Run waits for, and has it done by one of them. An attempt that is made without such a context has a goroutine of its
+// own.
+func enter(ctx context.Context, attempt func()) {
 	s, ok := ctx.Value(scopeKey{}).(*scope)
 	if !ok {
-		return func() {}
+		go attempt()
+		return
 	}
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if s.inside == 0 { // an outgrowth of the context, made to outlive the scope
-		return func() {}
+		go attempt()
+		return
 	}
 	s.inside++
 	s.run.inside++
-	return func() {
-		s.leave()
-		s.run.leave()
-	}
+	s.run.crew.Do(func() {
+		defer s.run.leave()
+		defer s.leave()
+		attempt()
+	})
 }
 
 func (s *scope) leave() {

@@ -168,7 +168,7 @@ func (r *run) offer(v *view) {
 	handlers := r.adapter.handlers.enabled
 	if v.stale {
 		wanted := func(action string) bool { return len(handlers[action]) > 0 }
-		v.offers.evaluate(r.adapter.rules.Protocol(), v.ledger.enabled(r.adapter.identity.Role, wanted))
+		v.offers.evaluate(r.adapter.rules.Protocol(), r.seed, v.ledger.enabled(r.adapter.identity.Role, wanted))
 		v.stale = false
 	}
 	r.mu.Lock()

@@ -52,7 +52,7 @@ func (s *State) EnabledOf(role string, wanted func(action string) bool) iter.Seq
 		var known *seenKeys
 		begun := s.seesAny(role)
 		for _, rule := range s.rules.byRole[role] {
-			if len(rule.keys) == 0 || !wanted(rule.name) {
+			if len(rule.keys) == 0 || !wanted(rule.name) || !s.prepared(rule) {
 				continue
 			}
 			if known == nil && len(rule.residual) > 0 {
@@ -64,6 +64,17 @@ func (s *State) EnabledOf(role string, wanted func(action string) bool) iter.Seq
 			}
 		}
 	}
+}
+
+// prepared tells whether every action that the rule refers to has happened somewhere, without which there is nothing to
+// look for.
+func (s *State) prepared(rule *actionRule) bool {
+	for _, to := range rule.refers {
+		if s.counts == nil || s.counts[to.index] == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Starts lists the actions with which the role may start an enactment, their keys open.
@@ -153,20 +164,24 @@ func (o *option) offer() bool {
 	if o.exists(rule.happened) || o.stopped(rule.exclusions) || o.stopped(rule.blocks) {
 		return true
 	}
+	for at := range rule.parameters {
+		p := &rule.parameters[at]
+		if p.attribute == nil && !o.exists(p.reference) {
+			return true
+		}
+		if p.attribute != nil && !p.bindable && o.value(at) == nil {
+			return true
+		}
+	}
 	f := Feasible{Action: rule.name, Known: make(Values, len(rule.parameters))}
 	for at := range rule.parameters {
 		p := &rule.parameters[at]
 		if p.attribute == nil {
-			if !o.exists(p.reference) {
-				return true
-			}
 			continue
 		}
 		switch value := o.value(at); {
 		case value != nil:
 			f.Known[p.name] = *value
-		case !p.bindable:
-			return true
 		case p.attribute.ruled:
 			f.Open = append(f.Open, Open{Attribute: p.name, Why: Sayso, Rank: p.rank})
 		default:

@@ -43,6 +43,7 @@ type actionRule struct {
 	position   map[string]int // of each parameter
 	bySlot     []int          // position of each attribute of the rules, -1 where the action does not carry it
 	keys       []int          // positions of the keys
+	refers     []*actionRule  // the actions whose names it carries
 	// happened finds the instance that has taken the action's one place in its name's scope.
 	happened lookup
 	// exclusions are the actions that a nono excludes, blocks those whose nogo stops this one.
@@ -224,6 +225,7 @@ func (r *Rules) compileAction(rule *actionRule, found map[string]*indexRule) {
 	for i := range rule.parameters {
 		p := &rule.parameters[i]
 		if p.attribute == nil {
+			rule.refers = append(rule.refers, r.byName[p.name])
 			p.reference = r.agreement(rule, r.byName[p.name], found)
 			continue
 		}

@@ -19,6 +19,8 @@ type State struct {
 	instances []Instance
 	// first has, for each index without residual keys, the number of the first instance plus one.
 	first []int32
+	// counts are how many instances there are of each action.
+	counts []int32
 	// entered has the numbers for the other indexes, by the values of their keys.
 	entered []index.Index
 	// bound has the value of each attribute that is bound once an enactment, and within the values of instances, so that
@@ -128,7 +130,8 @@ func (s *State) add(i Instance) {
 
 // prepare makes the indexes, with room for instances of which there are so many of each action.
 func (s *State) prepare(count []int) {
-	s.first = make([]int32, len(s.rules.indexes))
+	numbers := make([]int32, len(s.rules.indexes)+len(s.rules.actions))
+	s.first, s.counts = numbers[:len(s.rules.indexes):len(s.rules.indexes)], numbers[len(s.rules.indexes):]
 	s.bound = make([]*Value, len(s.rules.attributes))
 	if s.rules.flat {
 		return
@@ -162,6 +165,7 @@ func (s *State) enter(number int) {
 		s.prepare(nil)
 	}
 	i := &s.instances[number]
+	s.counts[i.rule.index]++
 	var buffer [96]byte
 	for _, index := range i.rule.indexes {
 		if len(index.positions) == 0 {

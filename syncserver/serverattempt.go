@@ -36,7 +36,7 @@ func (s *Server) takeAttempt(r micro.Request) {
 		s.turnAway(reply, &wire.Error{Reason: wire.Busy, Detail: "too many attempts at once"})
 		return
 	}
-	s.crew.do(func() {
+	s.crew.Do(func() {
 		defer s.working.Done()
 		defer func() { <-s.places }()
 		outcome, err := s.measured(func() (enactment.Outcome, error) {
@@ -102,7 +102,7 @@ func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactmen
 	var outcome enactment.Outcome
 	var err error
 	decided := make(chan struct{})
-	s.crew.do(func() {
+	s.crew.Do(func() {
 		outcome, err = decide()
 		close(decided)
 	})

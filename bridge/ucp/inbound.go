@@ -68,7 +68,8 @@ type InboundOptions struct {
 	BodyTimeout time.Duration
 	// BodyLimit is the largest request body in bytes; a larger one is answered with 413.
 	BodyLimit int64
-	// Requests is how many requests may be under way at once; one more is answered with 503.
+	// Requests is how many requests may be under way at once; one more is answered with 503. As many more may be on their
+	// way in; where one more comes, the one that is slowest is answered with 408.
 	Requests int
 	// Changes is how often a checkout may be changed; one more is answered with 409.
 	Changes int
@@ -110,6 +111,7 @@ type Inbound struct {
 	mux      *http.ServeMux
 	handlers []byte        // the payment handlers, encoded
 	places   chan struct{} // a token for each request under way
+	arrivals arrivals
 	courier  *courier
 	flights  sync.Map // of *flight, by the name of an Idempotency-Key that is being answered
 }
@@ -156,6 +158,7 @@ func NewInbound(rules *enactment.Rules, exec adapter.Attendant, options InboundO
 	if in.handlers, err = json.Marshal(in.options.PaymentHandlers); err != nil {
 		return nil, fmt.Errorf("ucp: inbound: payment handlers: %w", err)
 	}
+	in.arrivals.most = options.Requests
 	in.courier = newCourier(in)
 	in.mux = in.routes()
 	return in, nil
@@ -176,14 +179,4 @@ func (in *Inbound) Run(ctx context.Context) error {
 }
 
 // ServeHTTP answers one request of a remote platform.
-func (in *Inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	select {
-	case in.places <- struct{}{}:
-		defer func() { <-in.places }()
-		in.mux.ServeHTTP(w, r)
-	default:
-		in.send(w, r, in.answer(r.Context(), &result{}, &problem{
-			status: http.StatusServiceUnavailable, code: "BUSY", detail: "There are too many requests at once.", transient: true,
-		}))
-	}
-}
+func (in *Inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) { in.mux.ServeHTTP(w, r) }

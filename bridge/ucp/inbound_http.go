@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"os"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
@@ -136,6 +134,13 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 			in.send(w, r, in.answer(r.Context(), nil, err))
 			return
 		}
+		select {
+		case in.places <- struct{}{}:
+			defer func() { <-in.places }()
+		default:
+			in.send(w, r, in.answer(r.Context(), nil, tooMany))
+			return
+		}
 		// A request that has arrived is answered to its end, lest a client that has gone leaves half of it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), in.options.AnswerTimeout)
 		defer cancel()
@@ -159,6 +164,9 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		c.token = tokenOf(c.key)
 		if c.key != "" {
 			c.fingerprint = fingerprintOf(pattern, c.id, raw)
+			if c.dialect.tellsOutcomes() { // The same request is answered otherwise.
+				c.fingerprint = fingerprintOf(pattern+" with outcomes", c.id, raw)
+			}
 		}
 		answer := in.once(ctx, c, func() (reply, bool, error) {
 			result, err := respond(ctx, c)
@@ -166,7 +174,11 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 				return reply{}, true, err
 			}
 			p, isProblem := problemOf(err)
-			return in.answer(ctx, result, err), err != nil && (!isProblem || p.transient), nil
+			transient := err != nil && (!isProblem || p.transient)
+			if isProblem && p.outcome && !c.creates && c.dialect.tellsOutcomes() {
+				result, err = in.outcome(ctx, c, p)
+			}
+			return in.answer(ctx, result, err), transient, nil
 		})
 		in.send(w, r, answer)
 	})
@@ -205,13 +217,7 @@ func (in *Inbound) read(w http.ResponseWriter, r *http.Request) ([]byte, error) 
 			status: http.StatusUnsupportedMediaType, code: "UNSUPPORTED_MEDIA_TYPE", detail: "The body must not be compressed.",
 		}
 	}
-	// The server that was not told how long a request may take is told here, for the body alone.
-	connection := http.NewResponseController(w)
-	limited := connection.SetReadDeadline(time.Now().Add(in.options.BodyTimeout)) == nil
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, in.options.BodyLimit))
-	if limited && err == nil { // Else the server is not to wait for the rest either.
-		_ = connection.SetReadDeadline(time.Time{})
-	}
+	body, err := in.arrivals.read(w, r, in.options.BodyLimit, in.options.BodyTimeout)
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, &problem{
 			status: http.StatusRequestEntityTooLarge, code: "BODY_TOO_LARGE",

@@ -91,6 +91,8 @@ func (m *Mandates) of(profile string) signature.Keys {
 type dialect struct {
 	// mandates tells that the extension was negotiated.
 	mandates bool
+	// outcomes tells that a no about a checkout is told by the checkout: see [Inbound.outcome].
+	outcomes bool
 	// write gives a checkout as it is going to be on the wire.
 	write func(checkout []byte) ([]byte, error)
 }
@@ -164,7 +166,7 @@ func (in *Inbound) negotiates(ctx context.Context, c *call, profile string) bool
 	ctx, cancel := context.WithTimeout(ctx, profileTime)
 	defer cancel()
 	theirs, err := in.options.Mandates.Platforms.Get(ctx, profile)
-	if err != nil {
+	if err != nil || len(theirs.Capabilities[mandate.Extension]) == 0 {
 		return false
 	}
 	ours := &negotiation.Profile{Capabilities: map[string][]negotiation.Capability{
@@ -206,6 +208,9 @@ var mandateForm = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-
 // is refused here, and no Complete is attempted. What ends a revision is only what the platform has really said; and what
 // is Declined was judged by the business, on its merits.
 func (in *Inbound) checkMandate(ctx context.Context, c *call, standing *model.Standing, given *string) (bool, error) {
+	if in.options.Mandates == nil && platformOf(standing).locked() {
+		return false, errors.New("ucp: inbound: a checkout is completed with a mandate only, and this process takes none")
+	}
 	if !in.mandated(c, standing) {
 		if c.dialect == nil && given != nil && !mandateForm.MatchString(*given) {
 			return false, invalid(mandatePath, "The checkout mandate is not an SD-JWT with key binding.")
@@ -266,7 +271,7 @@ func (in *Inbound) mandateRefused(ctx context.Context, err error) error {
 
 func mandateProblem(wrong *mandate.Error) *problem {
 	return &problem{
-		status: http.StatusBadRequest, code: strings.ToUpper(string(wrong.Code)), detail: wrong.Content, path: mandatePath,
+		status: http.StatusBadRequest, code: strings.ToUpper(string(wrong.Code)), detail: wrong.Content, path: mandatePath, outcome: true,
 		transient: wrong.Code == mandate.MissingKey,
 	}
 }

@@ -85,9 +85,9 @@ func (in *Inbound) expired(ctx context.Context, old *session) (*session, model.S
 func answered(s model.Standing) bool { return s.Statement != nil || s.Ended() }
 
 // showing answers with the checkout as it stands.
-func (in *Inbound) showing(c *call, status int, standing model.Standing) (*result, error) {
+func (in *Inbound) showing(c *call, status int, standing model.Standing, more ...Message) (*result, error) {
 	mandated := in.mandated(c, &standing)
-	v, err := in.view(standing, mandated)
+	v, err := in.view(standing, mandated, more...)
 	if err == nil && mandated {
 		v, err = in.authorized(c, v)
 	}
@@ -205,7 +205,7 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 		}
 		if standing.Revision > int64(in.options.Changes) {
 			return nil, &problem{
-				status: http.StatusConflict, code: "TOO_MANY_CHANGES",
+				status: http.StatusConflict, code: "TOO_MANY_CHANGES", outcome: true,
 				detail: "The checkout has been changed too often: create another, or complete or cancel this one.",
 			}
 		}

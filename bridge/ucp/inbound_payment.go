@@ -128,6 +128,7 @@ func (in *Inbound) paid(ctx context.Context, c *call, s *session, complete *enac
 func unready(statement *enactment.Instance) *problem {
 	p := &problem{
 		status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The checkout cannot be paid yet.", transient: true,
+		outcome: true,
 	}
 	var messages []Message
 	if value, ok := statement.Value("messages"); ok && value.Decode(&messages) == nil {
@@ -187,7 +188,7 @@ func (in *Inbound) readPayment(text []byte) (map[string]json.RawMessage, *string
 	if !in.takes(handler) {
 		return nil, nil, &problem{
 			status: http.StatusBadRequest, code: "INVALID_REQUEST", path: "$.payment_data.handler_id",
-			detail: "Unsupported payment handler: it is not one that is offered.",
+			detail: "Unsupported payment handler: it is not one that is offered.", outcome: true,
 		}
 	}
 	for _, name := range []string{"id", "type"} {

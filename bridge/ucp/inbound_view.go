@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -74,9 +75,10 @@ func etagOf(s *model.Standing) string {
 	return `"` + strconv.FormatInt(s.Revision, 10) + "-" + s.Status() + `"`
 }
 
-// view shows a checkout as the wire has it. It has no place for a payment. The text is put together of values that are
-// sound JSON already: this is what the bridge does most. Mandated tells that the extension of mandates is active.
-func (in *Inbound) view(s model.Standing, mandated bool) (json.RawMessage, error) {
+// view shows a checkout as the wire has it, with more messages than it has of itself. It has no place for a payment. The
+// text is put together of values that are sound JSON already: this is what the bridge does most. Mandated tells that the
+// extension of mandates is active.
+func (in *Inbound) view(s model.Standing, mandated bool, more ...Message) (json.RawMessage, error) {
 	value := func(name string) string {
 		v, _ := s.Statement.Value(name)
 		return v.String()
@@ -127,7 +129,18 @@ func (in *Inbound) view(s model.Standing, mandated bool) (json.RawMessage, error
 			out = append(append(append(append(out, `,"`...), name...), `":`...), text...)
 		}
 	}
-	if messages := value("messages"); !s.Ended() && messages != "[]" {
+	messages := value("messages")
+	if s.Ended() { // What lacked is of no matter any more.
+		messages = "[]"
+	}
+	if len(more) > 0 {
+		text, err := withMessages(messages, more)
+		if err != nil {
+			return nil, err
+		}
+		messages = string(text)
+	}
+	if messages != "[]" {
 		out = append(append(out, `,"messages":`...), messages...)
 	}
 	if order, err := orderOf(&s); err != nil {
@@ -142,6 +155,25 @@ func (in *Inbound) view(s model.Standing, mandated bool) (json.RawMessage, error
 	out = append(out, `,"payment":{"handlers":`...)
 	out = append(out, in.handlers...)
 	return append(out, `,"instruments":[]}}`...), nil
+}
+
+// withMessages gives messages together with those that are stated, each of them once.
+func withMessages(statement string, messages []Message) ([]byte, error) {
+	var stated []Message
+	if err := json.Unmarshal([]byte(statement), &stated); err != nil {
+		return nil, fmt.Errorf("ucp: inbound: messages of a statement: %w", err)
+	}
+	all := slices.Clone(messages)
+	for _, m := range stated {
+		if !slices.Contains(all, m) {
+			all = append(all, m)
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return nil, fmt.Errorf("ucp: inbound: messages of a checkout: %w", err)
+	}
+	return text, nil
 }
 
 func appendCapability(out []byte, name string) []byte {

@@ -185,6 +185,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			"discloses":         options.Discloses,
 			"images":            options.ShowsImages,
 			"active":            business.active(),
+			"release":           string(release),
 		},
 		Journal: options.Journal, Caller: caller, Patience: options.Patience,
 		Policy: governing, Principal: options.Principal, Approvals: options.Approvals,

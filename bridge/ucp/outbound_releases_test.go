@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
@@ -83,7 +84,7 @@ func (s *aprilShop) in(release wire.Release, transport negotiation.Transport) ht
 		write(w, status, model)
 	})
 	if transport == negotiation.MCP {
-		return mcp.NewHandler(rest, "lamps", "1")
+		return mcp.NewHandler(rest, release, "lamps", "1")
 	}
 	return rest
 }
@@ -219,4 +220,111 @@ func TestEveryReleaseAddsUp(t *testing.T) {
 		require.Eventually(t, func() bool { return shop.count("GET /chk_1") >= 1 }, time.Minute, time.Millisecond)
 		require.Zero(t, shop.count("POST /chk_1/complete"))
 	})
+}
+
+// TestHandlersOfACheckout: what the shop says of payment handlers with a checkout holds for it: what they do not take is
+// declined, and not tried.
+func TestHandlersOfACheckout(t *testing.T) {
+	handler := func(available ...any) doc {
+		of := doc{"id": "cards", "version": "2026-04-08"}
+		if available != nil {
+			of["available_instruments"] = available
+		}
+		return doc{"com.example.cards": []any{of}}
+	}
+	card := func(brands ...any) doc { return doc{"type": "card", "constraints": doc{"brands": brands}} }
+	for name, test := range map[string]struct {
+		handlers doc
+		taken    bool
+	}{
+		"nothing said":       {doc{}, true},
+		"listed":             {handler(), true},
+		"of the type":        {handler(doc{"type": "card"}), true},
+		"of the brand":       {handler(doc{"type": "bank"}, card("mastercard", "visa")), true},
+		"of another brand":   {handler(card("mastercard")), false},
+		"of another type":    {handler(doc{"type": "bank"}), false},
+		"by another handler": {doc{"com.example.bank": []any{doc{"id": "bank"}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			shop := newAprilShop(t)
+			shop.state = func(checkout doc) {
+				needsEmail(checkout)
+				checkout["ucp"] = doc{"version": "2026-04-08", "status": "success", "capabilities": doc{}, "payment_handlers": test.handlers}
+			}
+			m := openApril(t, shop)
+			m.opens(ada, "Offered")
+			m.pays(1)
+			if test.taken {
+				m.expect("Completed")
+				return
+			}
+			notice := text(t, m.expect("Declined"), "notice")
+			require.Contains(t, notice, ucp.CodeNotTaken)
+			require.Contains(t, notice, "by this handler")
+			m.expect("Offered")
+			require.Zero(t, shop.count("POST /chk_1/complete"))
+		})
+	}
+}
+
+// TestHandlersAfterADecline: what a shop says after a payment has the words of the payment cut out, and is understood all
+// the same: the next payment is tried.
+func TestHandlersAfterADecline(t *testing.T) {
+	shop := newAprilShop(t)
+	shop.state = func(checkout doc) {
+		needsEmail(checkout)
+		checkout["ucp"] = doc{"version": "2026-04-08", "status": "success", "capabilities": doc{}, "payment_handlers": doc{"com.example.cards": []any{doc{
+			"id": "cards", "available_instruments": []any{doc{"type": "card", "constraints": doc{"brands": []any{"Visa"}}}},
+		}}}}
+	}
+	paid := shop.pay
+	shop.pay = func(checkout doc) doc {
+		checkout["messages"] = []any{problem("payment_failed", "$.payment", "recoverable", "No money on it.")}
+		return nil
+	}
+	m := openApril(t, shop)
+	m.opens(ada, "Offered")
+	m.pays(1)
+	require.Contains(t, text(t, m.expect("Declined"), "notice"), "No money on it.")
+	require.Contains(t, text(t, m.expect("Offered"), "checkout"), bridge.SecretMark)
+	shop.mu.Lock()
+	shop.pay = paid
+	shop.mu.Unlock()
+	m.pays(2)
+	m.expect("Completed")
+}
+
+// TestResumedPaymentIsNotDeclined: a payment that may have left is not declined by the bridge's own rules when it is taken
+// up again, whatever the settings are by then: what became of it is unknown.
+func TestResumedPaymentIsNotDeclined(t *testing.T) {
+	shop := newAprilShop(t)
+	shop.state = func(checkout doc) {
+		needsEmail(checkout)
+		checkout["ucp"] = doc{"version": "2026-04-08", "status": "success", "capabilities": doc{}, "payment_handlers": doc{"com.example.bank": []any{doc{"id": "bank"}}}}
+	}
+	arrived, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	shop.script["POST /chk_1/complete"] = []http.HandlerFunc{func(http.ResponseWriter, *http.Request) {
+		close(arrived)
+		<-release
+		panic(http.ErrAbortHandler)
+	}}
+	front := httptest.NewServer(shop.in(wire.January11, negotiation.REST))
+	t.Cleanup(front.Close)
+	m := openIncremental(t, func(m *market, _ *http.Client) {
+		m.business = &ucp.Business{Endpoint: front.URL, Release: wire.January11}
+	})
+	m.opens(ada, "Offered")
+	m.pays(1)
+	receive(m, arrived)
+	m.stop()
+	m.business.Release = wire.January23
+	m.start()
+	select {
+	case u := <-m.unknown:
+		require.Equal(t, "Complete", u.Action)
+	case o := <-m.observed:
+		require.Fail(t, "nobody can know that", "%v", o)
+	}
+	m.never("Declined", "Completed")
 }

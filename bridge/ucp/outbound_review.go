@@ -98,35 +98,3 @@ func isFinal(message any) bool {
 	members, _ := message.(map[string]any)
 	return members["type"] == "error" && members["severity"] == SeverityFinal
 }
-
-// payment is the hook payment: it makes the body of a complete request (UCP 2026-04-08, checkout.json and payment.json)
-// of the value of the attribute credential, which is that body: {"payment": {"instruments": [...]}} with at least one
-// instrument, of the form that the hook instrument takes, and signals or ap2 where the shop wants them.
-func payment(ctx context.Context, input any) (any, error) {
-	body, ok := input.(map[string]any)
-	if !ok {
-		return nil, unfit("payment_invalid", "the payment is no object")
-	}
-	paying, _ := body["payment"].(map[string]any)
-	instruments, _ := paying["instruments"].([]any)
-	if len(instruments) == 0 {
-		return nil, unfit("payment_invalid", "the payment has no instruments")
-	}
-	checked := make([]any, 0, len(instruments))
-	for _, element := range instruments {
-		one, err := instrument(ctx, element)
-		if err != nil {
-			return nil, err
-		}
-		checked = append(checked, one)
-	}
-	paying = maps.Clone(paying)
-	paying["instruments"] = checked
-	out := map[string]any{"payment": paying}
-	for _, name := range []string{"signals", "attribution", "ap2"} {
-		if value := body[name]; value != nil {
-			out[name] = value
-		}
-	}
-	return out, nil
-}

@@ -63,6 +63,8 @@ type businessReleases struct {
 	inner   http.Handler
 	options ReleasesOptions
 	log     *slog.Logger
+	// arrivals are the bodies that all of the releases wait for.
+	arrivals arrivals
 	// public is PublicURL, read; nil where there is none.
 	public *url.URL
 }
@@ -89,7 +91,7 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 	}
 	setDefault(&options.BodyLimit, DefaultBodyLimit)
 	setDefault(&options.BodyTimeout, DefaultBodyTimeout)
-	r := &businessReleases{inner: inner, options: options, log: options.Logger}
+	r := &businessReleases{inner: inner, options: options, log: options.Logger, arrivals: arrivals{most: DefaultRequests}}
 	if options.PublicURL != "" {
 		public, err := url.Parse(options.PublicURL)
 		if err != nil || public.Host == "" {
@@ -109,11 +111,11 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		below := releasesPath + string(release)
 		rest := &releaseHandler{businessReleases: r, release: release}
 		if release == wire.January11 { // The business speaks it itself, over REST.
-			mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(knowing(inner), options.Name, options.Version)))
+			mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(knowing(inner), release, options.Name, options.Version)))
 			continue
 		}
 		mux.Handle(below+"/", rest.signing(http.StripPrefix(below, rest)))
-		mux.Handle(below+"/mcp", rest.signing(rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), options.Name, options.Version))))
+		mux.Handle(below+"/mcp", rest.signing(rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), release, options.Name, options.Version))))
 		mux.HandleFunc("GET "+below+discoveryPath, func(w http.ResponseWriter, request *http.Request) {
 			r.profile(w, request, release)
 		})

@@ -119,7 +119,7 @@ func (h *releaseHandler) overMCP(inner http.Handler) http.Handler {
 			request.Header.Set(verifiedHeader, asked.Header.Get(verifiedHeader))
 		}
 		if !ok {
-			mcp.Refuse(w, body, refusal.status, refusal.header, refusal.body.Bytes())
+			mcp.Refuse(w, h.release, body, refusal.status, refusal.header, refusal.body.Bytes())
 			return
 		}
 		request.Body = newBody(body)

@@ -15,6 +15,7 @@ import (
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/guard"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
@@ -50,6 +51,7 @@ type buyCommand struct {
 	PostalCode string `group:"Address" help:"The postal code."`
 	Country    string `group:"Address" help:"The country, a two-letter code."`
 
+	PlainHTTP bool   `name:"plain-http" help:"Buy at a shop that is neither on https nor on this machine: anybody on the way can read and change what is said."`
 	Release   string `placeholder:"DATE" help:"The release of UCP to speak; by default the newest that the shop knows where there is a --profile, else the oldest."`
 	Transport string `placeholder:"rest|mcp" help:"How to call the shop; by default over REST where it can be, else over MCP."`
 
@@ -155,6 +157,8 @@ func (c *buyCommand) check() error {
 		return fmt.Errorf("--quantity is %d: at least 1 is needed", c.Quantity)
 	case slices.Contains(c.Item, ""):
 		return errors.New("--item is empty: the id of what to buy is needed")
+	case strings.HasPrefix(strings.ToLower(c.Business), "http://") && !guard.IsLoopback(c.Business) && !c.PlainHTTP:
+		return fmt.Errorf("--business %s is not on https: anybody on the way could read the payment; --plain-http is needed", c.Business)
 	case c.Release != "" && !wire.Release(c.Release).Known():
 		return fmt.Errorf("--release is %q: one of %v is needed", c.Release, wire.Releases())
 	case !slices.Contains([]string{"", "rest", "mcp"}, c.Transport):

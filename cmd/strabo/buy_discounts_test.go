@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -194,4 +196,47 @@ func TestBuyTellsInputFromReview(t *testing.T) {
 		require.Contains(t, out, "Order O1 placed at the shop")
 		require.Contains(t, err, says)
 	}
+}
+
+// TestBuyOddDiscounts: discounts that cannot be read are not shown, and keep nobody from buying: what is paid is said by the
+// totals. Totals that cannot be read are not paid.
+func TestBuyOddDiscounts(t *testing.T) {
+	for _, odd := range []string{`"ten"`, `{"applied":"ten"}`, `{"applied":[{"amount":"3.50"}]}`, `null`, `{"codes":[1]}`, `[]`} {
+		shop := openPaperShop(t, func(s *paperShop) { s.extensions = []string{"discount"} })
+		shop.answer = func(operation string, w http.ResponseWriter, _ *http.Request) bool {
+			if operation == "complete" {
+				return false
+			}
+			fmt.Fprint(w, shop.checkout("ready_for_complete", `,"discounts":`+odd))
+			return true
+		}
+		code, out, err := runStrabo("", shop.buy("--discount", "TEN")...)
+		require.Equal(t, exitFine, code, err)
+		require.Equal(t, "Order O1 placed, 35.00 USD: http://shop.example/o1\nDiscount code TEN was not taken: the shop does not say why\n", out)
+	}
+	shop := openPaperShop(t, func(s *paperShop) {
+		s.totals = `[{"type":"subtotal","amount":3500},{"type":"total","display_text":5,"amount":3500}]`
+	})
+	code, out, err := runStrabo("", shop.buy("--max", "1")...)
+	require.Equal(t, exitNo, code, err)
+	require.Equal(t, "Cancelled: the bill cannot be read.\n", out)
+	require.Empty(t, shop.keys("complete"))
+}
+
+// TestBuyGoesOnWithoutTheExtension: a purchase that was begun with discounts goes on where the shop has none any more: it has
+// been asked for, so nobody says that it was not.
+func TestBuyGoesOnWithoutTheExtension(t *testing.T) {
+	t.Parallel()
+	journal := filepath.Join(t.TempDir(), "journal")
+	shop := openPaperShop(t, func(s *paperShop) { s.extensions = []string{"discount"} })
+	shop.answer = replying("complete", http.StatusInternalServerError, "{}")
+	code, _, stderr := runStrabo("", shop.buy("--journal", journal, "--discount", "TEN", "--timeout", "2s")...)
+	require.Equal(t, exitNo, code)
+	require.Contains(t, stderr, "nobody can tell whether there is an order")
+	shop.answer, shop.extensions = nil, nil
+	code, out, stderr := runStrabo("", shop.buy("--journal", journal, "--discount", "TEN")...)
+	require.Equal(t, exitFine, code, stderr)
+	require.Contains(t, out, "Order O1 placed")
+	require.Len(t, shop.keys("create"), 1)
+	require.Len(t, slices.Compact(shop.keys("complete")), 1)
 }

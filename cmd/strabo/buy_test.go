@@ -51,7 +51,7 @@ func TestBuy(t *testing.T) {
 		},
 		"declined": {
 			append([]string{"--item", "oil-lamp", "--pay", "mock_payment_handler:fail_token"}, pharos...), exitNo,
-			"The shop declined: Payment Failed: Insufficient Funds (Mock) (insufficient_funds)\n", "", 0,
+			"The shop declined: Payment Failed: Insufficient Funds (Mock) (payment_failed)\n", "", 0,
 		},
 		"refused": {
 			append([]string{"--item", "glass-spare"}, pharos...), exitNo,

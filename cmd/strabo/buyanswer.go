@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
@@ -178,8 +180,20 @@ func describeEnding(ending shopper.Ending) string {
 		if words, unasked := neverAsked(ending.Said); unasked {
 			return "Not asked of the shop: " + story.Short(words, longestWords)
 		}
-		return "The shop " + strings.ToLower(ending.Action) + ": " + story.Short(wordsOf(ending.Said), longestWords)
+		return "The shop " + strings.ToLower(ending.Action) + ": " + story.Short(wordsOf(ending.Said), longestWords) + byHand(ending.Said)
 	}
+}
+
+// byHand tells where the buyer can go on by hand, if the shop says so with its reason (UCP 2026-04-08, checkout, error
+// handling).
+func byHand(reason enactment.Value) string {
+	var said struct {
+		ContinueURL string `json:"continue_url"`
+	}
+	if reason.Decode(&said) != nil || said.ContinueURL == "" {
+		return ""
+	}
+	return "\nBy hand it goes on at " + story.Short(said.ContinueURL, longestWords)
 }
 
 // neverAsked tells whether a reason is the bridge's own, by which nothing was sent, and gives its words.
@@ -188,8 +202,11 @@ func neverAsked(reason enactment.Value) (string, bool) {
 	if reason.Decode(&said) != nil {
 		return "", false
 	}
-	return said.Message, said.Code == "request_invalid"
+	return said.Message, slices.Contains(unasked, said.Code)
 }
+
+// unasked are the codes of reasons that are the bridge's own.
+var unasked = []string{"request_invalid", "payment_invalid", ucp.CodeInactive, ucp.CodeNotTaken}
 
 // wordsOf finds the sentence in a reason, whatever shape it has; the reason itself if there is none.
 func wordsOf(reason enactment.Value) string {

@@ -48,6 +48,7 @@ type shopCommand struct {
 	System           string            `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
 	Durability       string            `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
 	Replicas         int               `default:"1" help:"How many servers of a NATS cluster keep each stream."`
+	Cache            int               `default:"32768" help:"How many instances to keep in memory of checkouts that nobody uses, one for each KiB: ${default}."`
 	AnswerTimeout    time.Duration     `default:"30s" help:"How long a request waits for the shop's answer."`
 }
 
@@ -120,7 +121,8 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	starting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	server, err := syncserver.NewServer(starting, nats.conn, rules, syncserver.ServerConfig{
-		System: c.System, Replicas: c.Replicas, Memory: c.Durability == "none", Keys: nats.keys, Tracer: provider, Logger: log,
+		System: c.System, Replicas: c.Replicas, Memory: c.Durability == "none", Keys: nats.keys, Cache: c.Cache,
+		Tracer: provider, Logger: log,
 	})
 	if err != nil {
 		return err
@@ -221,6 +223,8 @@ const (
 	headerTimeout   = 5 * time.Second
 	idleTimeout     = 2 * time.Minute
 	shutdownTimeout = 5 * time.Second
+	// mostHeader is how many bytes the header of a request may have.
+	mostHeader = 32 << 10
 )
 
 // sell serves the web and runs the parts of the shop until the context ends or one of them fails.
@@ -229,10 +233,10 @@ func (c *shopCommand) sell(
 ) error {
 	server := &http.Server{
 		Handler: web, ReadHeaderTimeout: headerTimeout, WriteTimeout: ucp.DefaultBodyTimeout + c.AnswerTimeout + headerTimeout,
-		IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		IdleTimeout: idleTimeout, MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	unused := new(unusedConnections)
-	server.ConnState = unused.note
+	known := newConnections(mostConnections())
+	server.ConnState = known.note
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan error, len(parts)+1)
@@ -257,7 +261,7 @@ func (c *shopCommand) sell(
 	}
 	closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	unused.close()
+	known.close()
 	if err := server.Shutdown(closing); errors.Is(err, context.DeadlineExceeded) {
 		log.Warn("requests were cut off", "after", shutdownTimeout.String())
 		failures = append(failures, server.Close())

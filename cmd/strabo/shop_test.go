@@ -32,7 +32,13 @@ type selling struct {
 
 func startShop(t *testing.T, arguments ...string) *selling {
 	t.Helper()
-	s := &selling{cmd: exec.Command("strabo", append([]string{"shop", "--listen", "127.0.0.1:0"}, arguments...)...)}
+	return startShopBy(t, exec.Command("strabo", append([]string{"shop", "--listen", "127.0.0.1:0"}, arguments...)...))
+}
+
+// startShopBy starts a shop by a command, which says what it says as it opens.
+func startShopBy(t *testing.T, command *exec.Cmd) *selling {
+	t.Helper()
+	s := &selling{cmd: command}
 	s.cmd.Stderr = &s.log
 	out, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -304,6 +310,9 @@ func TestLoad(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"create": 20, "get": 20, "update": 20, "complete": 10}, operations)
 	require.Contains(t, strabo(t, exitNo, "load", s.URL, "--requests", "2", "--item", "candle"), "Product candle not found")
+	require.Contains(t, strabo(t, exitNo, "load", s.URL, "--requests", "2", "--item", "candle", "--transport", "mcp"), "Product candle not found")
+	over := strabo(t, exitFine, "load", s.URL, "--item", "wick-cotton", "--option", "post", "--requests", "4", "--orders", "2", "--workers", "2", "--transport", "mcp", "--json")
+	require.Equal(t, 4, strings.Count(over, `"failed":0`))
 	strabo(t, exitWrongUse, "load", "http://127.0.0.1:1")
 	strabo(t, exitWrongUse, "load", s.URL, "--workers", "0")
 }

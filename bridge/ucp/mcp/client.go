@@ -245,6 +245,9 @@ func (f *failure) body() []byte {
 	said := failureData{Content: f.Message}
 	if f.Data != nil {
 		said.Code, said.ContinueURL = f.Data.Code, f.Data.ContinueURL
+		if len(f.Data.Errors) > 0 && said.Code == "" {
+			said.Code, said.Content = f.Data.Errors[0].Code, f.Data.Errors[0].Message
+		}
 		if f.Data.Content != "" {
 			said.Content = f.Data.Content
 		}

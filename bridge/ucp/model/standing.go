@@ -161,11 +161,9 @@ func (s *Standing) asksForTheBuyer() bool {
 	}) {
 		return false
 	}
-	var body struct {
-		ContinueURL string `json:"continue_url"`
-	}
 	value, _ = s.Statement.Value("checkout")
-	return value.Decode(&body) == nil && body.ContinueURL != ""
+	at, _ := compact.Member(value.String(), "continue_url")
+	return at != "" && at != "null"
 }
 
 // revisionOf gives the revision that an instance is about; one that cannot be read is beyond all others.

@@ -40,7 +40,9 @@ var ErrBusy = errors.New("ucp: too many profiles are being fetched")
 
 // Source checks URLs and asks for what is there. [*guard.Guard] is one, which says what the methods do.
 type Source interface {
+	// Check reads a URL, and refuses one that must not be asked. Nothing is asked for.
 	Check(text string) (*url.URL, error)
+	// Get asks for what is at a URL, in a form that accept names as an HTTP Accept header does.
 	Get(ctx context.Context, text, accept string) (*guard.Response, error)
 }
 
@@ -155,6 +157,10 @@ func (f *Fetcher) get(ctx context.Context, at string, after time.Time) (*negotia
 	}
 	// The request goes on when the first who asked gives up: the others wait for it too. The source ends it.
 	result := f.flights.DoChan(at, func() (any, error) {
+		// Somebody may have fetched it since it was looked for.
+		if e, ok := f.lookup(at); ok && e.good(time.Now(), after) {
+			return e.profile, e.err
+		}
 		return f.fetch(context.WithoutCancel(ctx), at)
 	})
 	select {

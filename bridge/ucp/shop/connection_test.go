@@ -145,3 +145,36 @@ func TestWhatCannotBeReached(t *testing.T) {
 		require.Equal(t, http.StatusServiceUnavailable, a.status, a.raw)
 	}
 }
+
+// TestSlowBodies take no place from requests that have arrived, and where too many of them come at once the one that has
+// been coming for longest is cut off.
+func TestSlowBodies(t *testing.T) {
+	const most = 3
+	b := newTown(t).open(t, func(_ *shop.Options, o *ucp.InboundOptions) { o.Requests, o.BodyTimeout = most, time.Hour })
+	var slow []net.Conn
+	for range most {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+		require.NoError(t, err)
+		defer connection.Close()
+		_, err = fmt.Fprint(connection, "POST /checkout-sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n")
+		require.NoError(t, err)
+		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusContinue, response.StatusCode, "it is waited for")
+		slow = append(slow, connection)
+	}
+	b.create("wick-cotton", 1)
+	response, err := http.ReadResponse(bufio.NewReader(slow[0]), nil)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusRequestTimeout, response.StatusCode)
+	// Now there are no more than there may be, and the others have all the time that they need.
+	b.create("wick-cotton", 1)
+	_, err = fmt.Fprintf(slow[1], "%-100s", `{"currency": "EUR"}`)
+	require.NoError(t, err)
+	response, err = http.ReadResponse(bufio.NewReader(slow[1]), nil)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusUnprocessableEntity, response.StatusCode)
+}

@@ -3,8 +3,11 @@ package shop_test
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,7 +51,7 @@ func (w watched) Take(ctx context.Context, p shop.Payment) error {
 	return w.Payments.Take(ctx, p)
 }
 
-func newMall(t *testing.T) *mall {
+func newMall(t *testing.T, changes ...func(*ucp.Mandates)) *mall {
 	t.Helper()
 	m := &mall{paid: make(chan shop.Payment, 100)}
 	for id, signer := range map[string]**signature.Signer{"shop-1": &m.business, "platform-1": &m.user} {
@@ -85,6 +88,9 @@ func newMall(t *testing.T) *mall {
 	m.branch = newTown(t).open(t, func(so *shop.Options, io *ucp.InboundOptions) {
 		so.Payments = watched{so.Payments, m.paid}
 		io.Mandates = &ucp.Mandates{Signer: m.business, Platforms: m.fetcher}
+		for _, change := range changes {
+			change(io.Mandates)
+		}
 	})
 	m.shop = allReleases(t, m.branch, func(o *ucp.ReleasesOptions) { o.Platforms = m.fetcher })
 	return m
@@ -190,7 +196,7 @@ func (c *counter) refused(status int, body []byte, code mandate.Code) {
 		[]string{said.Messages[0].Type, said.Messages[0].Severity, said.Messages[0].Path})
 	if c.release == wire.April2026 {
 		require.Equal(c.t, http.StatusOK, status)
-		require.Equal(c.t, "error", said.UCP.Status)
+		require.Equal(c.t, "success", said.UCP.Status, "the checkout is there, to be agreed to anew")
 	} else {
 		require.Equal(c.t, http.StatusBadRequest, status)
 	}
@@ -328,6 +334,59 @@ func TestMandatesOfAPlatformWithoutAKey(t *testing.T) {
 	})
 }
 
+// A user signs with the key of a credential from a bank that the shop trusts; the key binding is for the shop alone, and
+// there are no two presentations alike.
+func TestMandatesOfAUser(t *testing.T) {
+	bank, err := signature.Generate("bank-1")
+	require.NoError(t, err)
+	holder, err := signature.Generate("holder")
+	require.NoError(t, err)
+	const issuer = "https://bank.example"
+	m := newMall(t, func(m *ucp.Mandates) {
+		m.Issuer = func(_ context.Context, who, id string) (negotiation.Key, bool, error) {
+			if who != issuer || id != bank.ID() {
+				return negotiation.Key{}, false, nil
+			}
+			key, err := bank.Public()
+			return key, true, err
+		}
+	})
+	public, err := holder.Public()
+	require.NoError(t, err)
+	credential, err := json.Marshal(map[string]any{"iss": issuer, "vct": "com.emvco.dpc", "cnf": map[string]any{"jwk": public}})
+	require.NoError(t, err)
+	issued, err := bank.Compact("dc+sd-jwt", credential)
+	require.NoError(t, err)
+	for _, transport := range []negotiation.Transport{negotiation.REST, negotiation.MCP} {
+		for _, release := range []wire.Release{wire.January23, wire.April2026} {
+			c := m.at(t, release, transport)
+			id, body := c.open(1)
+			present := func(audience string, by *signature.Signer) string {
+				sum := sha256.Sum256([]byte(issued + "~"))
+				said, err := json.Marshal(map[string]any{
+					"aud": audience, "nonce": rand.Text(), "iat": time.Now().Unix(), "checkout": json.RawMessage(body),
+					"sd_hash": base64.RawURLEncoding.EncodeToString(sum[:]),
+				})
+				require.NoError(t, err)
+				binding, err := by.Compact("kb+jwt", said)
+				require.NoError(t, err)
+				return issued + "~" + binding
+			}
+			for token, code := range map[string]mandate.Code{
+				present("https://other.example", holder): mandate.ScopeMismatch,
+				present(c.shop.URL, m.user):              mandate.InvalidSignature,
+				issued + "~":                             mandate.InvalidSignature,
+			} {
+				status, said := c.pay(id, token, rand.Text())
+				c.refused(status, said, code)
+			}
+			status, said := c.pay(id, present(c.base(), holder), rand.Text())
+			c.completed(status, said)
+			<-c.paid
+		}
+	}
+}
+
 // Once a checkout is under mandates it stays so, whatever becomes of the profile and whoever asks; and one that never was
 // is bought without.
 func TestMandatesCannotBeLeftOutLater(t *testing.T) {
@@ -410,6 +469,17 @@ func TestMandatesFitTheSchemas(t *testing.T) {
 			c := m.at(t, release, negotiation.REST)
 			id, body := c.open(1)
 			responses := schematest.Load(t, corpus, string(release), schematest.Response)
+			response, err := c.shop.Client().Get(c.base() + "/.well-known/ucp")
+			require.NoError(t, err)
+			profile, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Contains(t, string(profile), mandate.Extension)
+			reference := "discovery/profile_schema.json"
+			if release != wire.January11 {
+				reference += "#/$defs/business_profile"
+			}
+			responses.Check(t, reference, profile)
 			responses.Check(t, "schemas/shopping/ap2_mandate.json#/$defs/"+definitions[0], body)
 			token := c.sign(c.user, body)
 			ap2, err := json.Marshal(map[string]string{"checkout_mandate": token})

@@ -23,6 +23,7 @@ import (
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/protocols"
 )
 
 // Options configures a [Counter].
@@ -103,8 +104,12 @@ var errClosed = errors.New("counter: closed")
 // Open makes a counter at a shop that was discovered; close it when it is needed no more.
 func Open(business *ucp.Business, options Options) (*Counter, error) {
 	options.Protocol = cmp.Or(options.Protocol, incremental)
-	rules, err := business.Rules(options.Protocol,
-		enactment.WithParties("Platform", "shopper"), enactment.WithParties("Business", "outbound-bridge"))
+	load := business.Rules
+	if options.Purchase != nil && options.Purchase.Begun {
+		// What an earlier process has asked of the shop it has asked for, whatever is active now.
+		load = protocols.Load
+	}
+	rules, err := load(options.Protocol, enactment.WithParties("Platform", "shopper"), enactment.WithParties("Business", "outbound-bridge"))
 	if err != nil {
 		return nil, fmt.Errorf("counter: %w", err)
 	}

@@ -37,9 +37,15 @@ type RejectedCode struct {
 	Content string `json:"content,omitempty"`
 }
 
+// stated are the discounts of a checkout as a shop states them.
+type stated struct {
+	Codes   []string   `json:"codes"`
+	Applied []Discount `json:"applied"`
+}
+
 // discountsOf finds what has become of codes in a statement. Codes are the same whatever their case.
 func discountsOf(codes []string, now statement) Discounts {
-	d := Discounts{Applied: append([]Discount{}, now.checkout.Discounts.Applied...), Rejected: []RejectedCode{}}
+	d := Discounts{Applied: append([]Discount{}, now.discounts.Applied...), Rejected: []RejectedCode{}}
 	for _, code := range codes {
 		counts := func(applied Discount) bool { return strings.EqualFold(applied.Code, code) }
 		if slices.ContainsFunc(d.Applied, counts) {
@@ -68,7 +74,7 @@ func (now statement) codeOf(m ucp.Message, asked []string) (string, bool) {
 		return "", false
 	}
 	at, err := strconv.Atoi(strings.TrimSuffix(inside, "]"))
-	listed := now.checkout.Discounts.Codes
+	listed := now.discounts.Codes
 	if len(listed) == 0 {
 		listed = asked
 	}

@@ -3,9 +3,11 @@ package shopper
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -65,6 +67,7 @@ type purchase struct {
 	why         string // it was cancelled
 	declined    enactment.Value
 	rejected    string // the shop's words for the last update
+	retries     int    // of the payment, after the buyer was sent to the shop
 	shown       map[ucp.Message]bool
 	ended       chan Ending
 }
@@ -76,17 +79,15 @@ type statement struct {
 	messages   []ucp.Message
 	bill       Bill
 	unreadable bool
+	discounts  stated
 	checkout   struct {
 		ContinueURL string `json:"continue_url"`
 		AP2         struct {
 			Checkout string `json:"checkout"`
 		} `json:"ap2"`
-		Fulfillment any `json:"fulfillment"`
-		Discounts   struct {
-			Codes   []string   `json:"codes"`
-			Applied []Discount `json:"applied"`
-		} `json:"discounts"`
-		LineItems []struct {
+		Fulfillment any             `json:"fulfillment"`
+		Discounts   json.RawMessage `json:"discounts"`
+		LineItems   []struct {
 			ID   string `json:"id"`
 			Item struct {
 				ID string `json:"id"`
@@ -182,6 +183,9 @@ func (s *Stepwise) offered(ctx context.Context, p *purchase, o adapter.Observati
 		return nil
 	}
 	p.bill = now.bill
+	if !now.bill.AddsUp() { // The protocol lets through none that does not, so it has a form that is not understood here.
+		return s.cancel(ctx, p, now, "the bill cannot be read")
+	}
 	p.bill.Discounts = discountsOf(p.codes, now)
 	p.bill.Discounts.Rejected = append(p.bill.Discounts.Rejected, p.dropped...)
 	decision := s.options.Decide(p.bill)
@@ -228,13 +232,19 @@ func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observ
 		return err
 	}
 	errs := now.errors("")
-	url := now.checkout.ContinueURL
+	to := now.checkout.ContinueURL
 	switch {
-	case url != "" && s.options.HandOff != nil:
+	case isPage(to) && s.options.HandOff != nil:
 		if err := s.attempt(ctx, "HandOff", now, adapter.Values{}); err != nil {
 			return err
 		}
-		s.options.HandOff(url, errs)
+		// What was declined for want of the buyer, as by their bank, may be paid once they were there (UCP 2026-04-08,
+		// overview, challenge required).
+		if !p.declined.IsZero() && p.retries < mostRetries {
+			p.retries++
+			p.declined = enactment.Value{}
+		}
+		s.options.HandOff(to, errs)
 		return nil
 	case !p.declined.IsZero():
 		p.end("Declined", p.declined)
@@ -242,6 +252,15 @@ func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observ
 	default:
 		return s.cancel(ctx, p, now, sentenceOf(errs))
 	}
+}
+
+// mostRetries is how often a payment is made anew after the buyer was sent to the shop for it.
+const mostRetries = 3
+
+// isPage tells that a URL is that of a page which a person can be sent to.
+func isPage(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
 }
 
 // before does what comes before paying and handing off; handled tells that the next statement is to be waited for.
@@ -412,6 +431,9 @@ func readStatement(o adapter.Observation) statement {
 	}
 	if value, ok := o.Value("totals"); !ok || value.Decode(&now.bill.Totals) != nil {
 		now.bill.Totals = nil // The messages say so, where it matters.
+	}
+	if json.Unmarshal(now.checkout.Discounts, &now.discounts) != nil {
+		now.discounts = stated{} // They are for show: what is paid is said by the totals.
 	}
 	return now
 }

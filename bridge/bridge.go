@@ -367,7 +367,11 @@ func (b *Bridge) unknown(ctx context.Context, r *run, unclear *unclearError) {
 		Enactment: r.key, Action: r.plan.action, Step: r.stepName(), Key: r.idempotency,
 		Unsent: unclear.unsent, Last: r.last, Said: r.said, Detail: unclear.detail, Err: unclear.cause,
 	}
-	b.log.WarnContext(ctx, "outcome of a call unknown",
+	what := "outcome of a call unknown"
+	if u.Unsent {
+		what = "a call could not be made, and waits to be taken up again"
+	}
+	b.log.WarnContext(ctx, what,
 		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key_hash", b.options.Hasher.Key(u.Key), "detail", u.Detail)
 	r.unsettled(ctx, unclear)
 	if b.options.OnUnknown != nil {

@@ -172,7 +172,8 @@ func (c *checker) conditions(condition *condition, allowed map[string]bool, in f
 
 func (c *checker) reference(r reference, where place, allowed map[string]bool, in flow, step string, optional bool) {
 	if !allowed[r.root] {
-		c.faultAt(where, "$.%s is not known here, in %s", r.root, step)
+		known := slices.Sorted(maps.Keys(allowed))
+		c.faultAt(where, "$.%s is not known here, in %s: known are $.%s", r.root, step, strings.Join(known, ", $."))
 		return
 	}
 	switch r.root {

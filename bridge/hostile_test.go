@@ -149,6 +149,7 @@ func TestApprovalPausesTheAction(t *testing.T) {
 		assert.Equal(t, "pay", q.Operation)
 		assert.Equal(t, "May it be paid?", q.Prompt)
 		assert.Contains(t, string(q.Arguments), `"body":{"card":"[secret]"}`)
+		assert.JSONEq(t, `{"rid":"r1","number":"n1"}`, string(q.Values), "what the action says, without the card")
 		assert.NotContains(t, quoted(entries), token)
 		assert.Zero(t, g.shop.asked(payLine))
 		require.NoError(t, store.Decide(t.Context(), q.ID, approval.Verdict{Granted: granted, Digest: q.Digest, By: "ben", Reason: "as agreed"}))

@@ -100,14 +100,36 @@ func (x *exchange) question(q *policy.Question) (approval.Request, error) {
 	if err != nil {
 		return approval.Request{}, err
 	}
+	values, err := x.observedValues()
+	if err != nil {
+		return approval.Request{}, err
+	}
 	sum := sha256.Sum256([]byte(string(x.key) + "\n" + x.instance + "\n" + x.step.name))
 	now := time.Now().UTC()
 	return approval.Request{
 		ID: hex.EncodeToString(sum[:16]), Operation: x.rule.Name, Scope: x.rule.Contract.Scope.Value,
-		Enactment: x.key, Action: x.plan.action, Step: x.step.name, Arguments: arguments,
+		Enactment: x.key, Action: x.plan.action, Step: x.step.name, Values: values, Arguments: arguments,
 		Digest: x.bridge.options.Hasher.Request(x.step.request.method, x.url, x.body),
 		Labels: q.Labels, Prompt: q.Prompt, At: now, Expires: now.Add(q.Lifetime),
 	}, nil
+}
+
+// observedValues is what may be shown of the observed instance to whoever is asked; nothing if it is too long for a question.
+func (x *exchange) observedValues() (json.RawMessage, error) {
+	shown := make(enactment.Values)
+	for name, value := range x.observed.Values() {
+		if !x.bridge.rules.Secret(name) {
+			shown[name] = value
+		}
+	}
+	text, err := encodeJSON(shown)
+	if err != nil {
+		return nil, err
+	}
+	if text = []byte(x.rule.Shown(string(text))); len(text) > approval.MaxArguments || !json.Valid(text) {
+		return nil, nil
+	}
+	return text, nil
 }
 
 // admit lets an attempt leave when the limits admit it.

@@ -2,15 +2,14 @@
 // says what it is for, and a companion NAME.yaml, which says what the text cannot: secrets, samples, and guards, whose
 // predicates are here too (guards_*.go).
 //
-// [Load] gives the compiled rules, [Source] the text, [Names] what there is. Mappings of these protocols to the wire
-// (NAME.*.yaml) lie beside them for the bridges to read from [Files]. Beyond its files and guards the package
-// knows nothing of any protocol. Start reading at simple-ucp.lsh.
+// [Load] gives the compiled rules, [Source] the text, [Names] what there is; [Compile] does for a protocol of your own
+// what Load does for these. Mappings of these protocols to the wire (NAME.*.yaml) lie beside them for the bridges to read
+// from [Files]. Beyond its files and guards the package knows nothing of any protocol. Start reading at simple-ucp.lsh.
 package protocols
 
 import (
 	"embed"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -60,19 +59,30 @@ func Load(name string, options ...enactment.Option) (*enactment.Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	protocol, diagnostics := langshaw.Parse(text)
-	if diagnostics.HasErrors() {
-		return nil, fmt.Errorf("%s%s: %w", name, textSuffix, diagnostics)
-	}
-	text, err = Files.ReadFile(name + companionSuffix)
+	companion, err := Files.ReadFile(name + companionSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("companion of %s: %w", name, err)
 	}
-	companion, err := ParseCompanion(text, protocol)
+	rules, err := Compile(text, companion, options...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path.Base(name+companionSuffix), err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return enactment.Compile(protocol, append(companion.Options(), options...)...)
+	return rules, nil
+}
+
+// Compile compiles a protocol of one's own, such as a file that the program embeds, together with what its companion says;
+// nil for none. Further options are applied after the companion's. The error is [langshaw.Diagnostics] if the text has
+// errors; langshaw.WriteText shows all of them.
+func Compile(text, companion []byte, options ...enactment.Option) (*enactment.Rules, error) {
+	protocol, diagnostics := langshaw.Parse(text)
+	if diagnostics.HasErrors() {
+		return nil, diagnostics
+	}
+	said, err := ParseCompanion(companion, protocol)
+	if err != nil {
+		return nil, fmt.Errorf("companion: %w", err)
+	}
+	return enactment.Compile(protocol, append(said.Options(), options...)...)
 }
 
 // UnknownError says that there is no protocol of a name.

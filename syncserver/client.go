@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -72,6 +73,7 @@ type Client struct {
 	log      *slog.Logger
 	places   chan struct{}
 	tracer   tracing.Tracer
+	warned   atomic.Int64 // when unanswered last warned, in nanoseconds of Unix time
 
 	ctx    context.Context // ends with the client
 	cancel context.CancelCauseFunc
@@ -201,6 +203,7 @@ func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func
 		}
 		return enactment.Outcome{}, fmt.Errorf("syncserver: attempt of %s: %w", attempt.Action, err)
 	}
+	began := time.Now()
 	for wait := c.config.FirstWait; ; wait = min(2*wait, c.config.LongestWait) {
 		outcome, err := try()
 		if err == nil {
@@ -218,10 +221,22 @@ func (c *Client) until(ctx context.Context, attempt *enactment.Attempt, try func
 			return failed(err)
 		}
 		c.log.DebugContext(ctx, "attempt not answered, trying again", "action", attempt.Action, "attempt", attempt.ID, "error", err)
+		c.unanswered(ctx, c.log, began, err)
 		if err := c.rest(ctx, wait); err != nil {
 			return failed(err)
 		}
 	}
+}
+
+// unanswered warns, now and then, that nobody has answered for longer than one try takes. It says what that may come from,
+// since NATS tells a client neither that no server runs nor that the connection may not be the identity.
+func (c *Client) unanswered(ctx context.Context, log *slog.Logger, began time.Time, err error) {
+	const interval = time.Minute
+	now, last := time.Now(), c.warned.Load()
+	if now.Sub(began) < c.config.Try || last != 0 && now.Sub(time.Unix(0, last)) < interval || !c.warned.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	log.WarnContext(ctx, "no server answers, trying again: does one serve the system, and are the credentials those of the identity?", "error", err)
 }
 
 // rest waits about as long as said, not longer than ctx and the client live.

@@ -72,6 +72,7 @@ func (f *remoteFeed) start() {
 // join finds a server, again and again until there is one.
 func (f *remoteFeed) join(ctx context.Context) error {
 	c := f.client
+	began := time.Now()
 	for wait := c.config.FirstWait; ; wait = min(2*wait, c.config.LongestWait) {
 		err := f.joinOnce(ctx)
 		if err == nil {
@@ -85,6 +86,7 @@ func (f *remoteFeed) join(ctx context.Context) error {
 			return err
 		}
 		f.log.DebugContext(ctx, "no server takes the feed, trying again", "error", err)
+		c.unanswered(ctx, f.log, began, err)
 		if err := rest(ctx, wait); err != nil {
 			return err
 		}

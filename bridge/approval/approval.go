@@ -21,6 +21,9 @@ type Request struct {
 	Enactment enactment.Key `json:"enactment"`
 	Action    string        `json:"action,omitempty"`
 	Step      string        `json:"step,omitempty"`
+	// Values are what the observed instance says, redacted, as a JSON object: what the call is for, such as the sum to be paid,
+	// which the arguments need not say.
+	Values json.RawMessage `json:"values,omitempty"`
 	// Arguments are what the call would send, redacted, as JSON.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Digest identifies the exact bytes that would be sent: method, URL and body. It is a SHA-256, or better a keyed
@@ -81,7 +84,7 @@ const (
 	MaxID = 200
 	// MaxText is how many bytes By, Reason, Prompt and each label may have.
 	MaxText = 4096
-	// MaxArguments is how many bytes the arguments may have.
+	// MaxArguments is how many bytes the arguments may have, and the values.
 	MaxArguments = 256 << 10
 )
 

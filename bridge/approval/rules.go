@@ -39,6 +39,10 @@ func (r Request) Validate() error {
 		return invalid("the arguments have more than %d bytes", MaxArguments)
 	case len(r.Arguments) > 0 && !json.Valid(r.Arguments):
 		return invalid("the arguments are no JSON")
+	case len(r.Values) > MaxArguments:
+		return invalid("the values have more than %d bytes", MaxArguments)
+	case len(r.Values) > 0 && !json.Valid(r.Values):
+		return invalid("the values are no JSON")
 	case len(r.Labels) > mostLabels || slices.ContainsFunc(r.Labels, func(label string) bool { return len(label) > MaxText }):
 		return invalid("there may be %d labels of %d bytes", mostLabels, MaxText)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -31,11 +32,11 @@ var outboundMappings = map[string]string{
 	"UCPIncremental": "ucp-incremental.outbound.yaml",
 }
 
-// DefaultProfile is the URL of the platform's profile where [OutboundOptions] names none. Nobody answers there: a shop
-// that asks learns nothing of webhooks or capabilities.
+// DefaultProfile is the URL of the platform's profile where [OutboundOptions] names none. Nobody answers there, so shops of
+// UCP 2026-01-23 and later, which ask for it, refuse.
 const DefaultProfile = "https://platform.invalid/profile.json"
 
-// OutboundOptions configure an [Outbound]. Every field may be left out.
+// OutboundOptions configure an [Outbound]. Every field may be left out, but shops of UCP 2026-01-23 and later want Profile.
 type OutboundOptions struct {
 	// Client sends the requests; by default one of its own, which goes nowhere that a shop should not lead to (see
 	// [Discover]) and gives connections back before the sample shops close them. Redirects are not followed, whatever it
@@ -63,7 +64,8 @@ type OutboundOptions struct {
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks. {release} in it
-	// stands for the release that is spoken, as a platform that speaks several has a profile for each.
+	// stands for the release that is spoken, as a platform that speaks several has a profile for each: see
+	// [PlatformProfile]. Without one, have [Discover] find 2026-01-11 alone; at a shop of a later release it is warned.
 	Profile string
 	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
 	// that check signatures will refuse them.
@@ -92,6 +94,9 @@ type OutboundOptions struct {
 	MaxResponse int64
 	// Patience says how unclear calls are followed up.
 	Patience bridge.Patience
+	// Orders is where the shop tells what becomes of orders, and has that stated (UCPIncremental alone). Without it nobody
+	// hears of an order again.
+	Orders *Orders
 	// Adapter are further options of the adapter that plays the Business.
 	Adapter []adapter.Option
 }
@@ -100,6 +105,7 @@ type OutboundOptions struct {
 type Outbound struct {
 	bridge   *bridge.Bridge
 	business *Business
+	desk     *orderDesk // nil where orders are not followed
 	idle     func()
 }
 
@@ -113,6 +119,10 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	profile := strings.ReplaceAll(cmp.Or(options.Profile, DefaultProfile), "{release}", string(release))
 	if address, err := url.Parse(profile); err != nil || !address.IsAbs() || strings.ContainsAny(profile, "\"\r\n") {
 		return nil, fmt.Errorf("ucp: outbound: %q is no URL of a profile", profile)
+	}
+	if options.Profile == "" && release != wire.January11 {
+		cmp.Or(options.Logger, slog.Default()).Warn("ucp: the shop asks for the platform's profile, and there is none: see OutboundOptions.Profile",
+			"shop", business.URL, "release", string(release))
 	}
 	shipped := outboundMappings[rules.Protocol().Name()]
 	text, name := options.Mapping, cmp.Or(options.MappingName, shipped)
@@ -190,6 +200,12 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if err != nil {
 		return nil, fmt.Errorf("ucp: outbound: %w", err)
 	}
+	switch _, knows := rules.Protocol().Action("OrderChanged"); {
+	case options.Orders != nil && !knows:
+		return nil, fmt.Errorf("ucp: outbound: %s has no OrderChanged, so orders cannot be followed", rules.Protocol().Name())
+	case options.Orders != nil:
+		o.desk = newOrderDesk(options.Orders, o.bridge, business)
+	}
 	return o, nil
 }
 
@@ -225,7 +241,16 @@ func (o *Outbound) Business() *Business { return o.business }
 // Run plays the Business until the context ends; it may be called once. See [bridge.Bridge.Run].
 func (o *Outbound) Run(ctx context.Context) error {
 	defer o.idle()
-	return o.bridge.Run(ctx)
+	if o.desk == nil {
+		return o.bridge.Run(ctx)
+	}
+	following, stop := context.WithCancel(ctx)
+	var desk sync.WaitGroup
+	desk.Go(func() { o.desk.run(following) })
+	err := o.bridge.Run(ctx)
+	stop()
+	desk.Wait()
+	return err
 }
 
 // Settle takes up again what is unknown in an enactment. See [bridge.Bridge.Settle].

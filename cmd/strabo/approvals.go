@@ -206,22 +206,29 @@ func showApproval(to io.Writer, entry approval.Entry) error {
 	line("asked", stamp(r.At))
 	line("expires", until(r.Expires))
 	line("bytes", r.Digest)
-	if len(r.Arguments) > 0 {
-		line("arguments", "")
-	}
-	if err := out.Flush(); err != nil || len(r.Arguments) == 0 {
+	if err := out.Flush(); err != nil {
 		return err
 	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, r.Arguments, "  ", "  "); err != nil {
-		return err
+	for _, part := range []struct {
+		name string
+		text json.RawMessage
+	}{{"values", r.Values}, {"arguments", r.Arguments}} {
+		if len(part.text) == 0 {
+			continue
+		}
+		var pretty bytes.Buffer
+		if err := json.Indent(&pretty, part.text, "  ", "  "); err != nil {
+			return err
+		}
+		lines := strings.Split(pretty.String(), "\n")
+		for i := range lines {
+			lines[i] = story.Printable(lines[i])
+		}
+		if _, err := fmt.Fprintf(to, "%s, redacted:\n  %s\n", part.name, strings.Join(lines, "\n")); err != nil {
+			return err
+		}
 	}
-	text := strings.Split(pretty.String(), "\n")
-	for i := range text {
-		text[i] = story.Printable(text[i])
-	}
-	_, err := fmt.Fprintf(to, "arguments, redacted:\n  %s\n", strings.Join(text, "\n"))
-	return err
+	return nil
 }
 
 // decideFlags are what a decision needs.

@@ -113,7 +113,7 @@ type Options struct {
 	Customers Customers
 	// Links are legal and help pages, shown in every checkout.
 	Links []model.Link
-	// OrderURL is where a customer sees an order; the order's id is added to it.
+	// OrderURL is where a customer sees an order, an absolute URL; the order's id is added to it.
 	OrderURL string
 	// ContinueURL is where a customer goes on with a checkout by hand, an absolute URL of https (UCP 2026-04-08, checkout,
 	// continue URL); the checkout's id is added to it. Empty: there is no such place, so no checkout may need one.
@@ -135,12 +135,31 @@ func New(options Options) (*Shop, error) {
 	if at, err := url.Parse(options.ContinueURL); options.ContinueURL != "" && (err != nil || at.Scheme != "https" || at.Host == "") {
 		return nil, fmt.Errorf("shop: the URL to continue at, %q, is not absolute and https", options.ContinueURL)
 	}
-	switch {
-	case options.Currency == "":
+	if options.Currency == "" {
 		return nil, errors.New("shop: no currency")
-	case options.Catalogue == nil || options.Stock == nil || options.Shipping == nil || options.Discounts == nil ||
-		options.Payments == nil || options.Customers == nil:
-		return nil, errors.New("shop: a part of it is missing")
+	}
+	if at, err := url.Parse(options.OrderURL); err != nil || !at.IsAbs() || at.Host == "" {
+		return nil, fmt.Errorf("shop: the URL of orders, %q, is not absolute: UCP wants one where a customer sees an order", options.OrderURL)
+	}
+	for _, part := range []struct {
+		name    string
+		missing bool
+	}{
+		{"Catalogue", options.Catalogue == nil},
+		{"Stock", options.Stock == nil},
+		{"Shipping", options.Shipping == nil},
+		{"Discounts", options.Discounts == nil},
+		{"Payments", options.Payments == nil},
+		{"Customers", options.Customers == nil},
+	} {
+		if part.missing {
+			return nil, fmt.Errorf("shop: Options.%s is missing", part.name)
+		}
+	}
+	for _, link := range options.Links {
+		if at, err := url.Parse(link.URL); err != nil || !at.IsAbs() || link.Type == "" {
+			return nil, fmt.Errorf("shop: the link %s=%q has no type, or no absolute URL", link.Type, link.URL)
+		}
 	}
 	if options.Links == nil {
 		options.Links = []model.Link{}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// exampleSources gives the text of all examples.
+func exampleSources(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	root := os.DirFS(filepath.Join("..", "..", "examples"))
+	require.NoError(t, fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(root, path)
+		all.Write(text)
+		return err
+	}))
+	return all.String()
+}
+
+// What the documents quote of the examples is what is built and tested, their commands are ones that there are, and what
+// they point to is there.
+func TestExamplesInDocuments(t *testing.T) {
+	sources := exampleSources(t)
+	for _, name := range []string{"agents.md", "shop.md"} {
+		text := document(t, "docs", name)
+		quoted := append(fenced(text, "go"), fenced(text, "langshaw")...)
+		require.NotEmpty(t, quoted, name)
+		for _, block := range quoted {
+			require.Contains(t, sources, block, name)
+		}
+		found := regexp.MustCompile(`(?m)^    strabo ([^#\n]*?)( +#.*)?$`).FindAllStringSubmatch(text, -1)
+		require.NotEmpty(t, found, name)
+		for _, command := range found {
+			if strings.HasSuffix(command[1], `\`) {
+				continue
+			}
+			_, err := newParser().Parse(words(command[1]))
+			require.NoError(t, err, command[0])
+		}
+		requireLinks(t, text, "docs")
+	}
+}

@@ -156,6 +156,11 @@ func New(options Options) (*Shop, error) {
 			return nil, fmt.Errorf("shop: Options.%s is missing", part.name)
 		}
 	}
+	for _, link := range options.Links {
+		if at, err := url.Parse(link.URL); err != nil || !at.IsAbs() || link.Type == "" {
+			return nil, fmt.Errorf("shop: the link %s=%q has no type, or no absolute URL", link.Type, link.URL)
+		}
+	}
 	if options.Links == nil {
 		options.Links = []model.Link{}
 	}

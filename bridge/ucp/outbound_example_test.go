@@ -11,18 +11,18 @@ import (
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/protocols"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 // A shop that has never heard of the engine plays the Business, with a journal that survives a restart.
 func ExampleNewOutbound() {
 	ctx := context.Background()
-	rules, err := protocols.Load("simple-ucp")
+	business, err := ucp.Discover(ctx, nil, "https://shop.example")
 	if err != nil {
 		log.Fatal(err)
 	}
-	business, err := ucp.Discover(ctx, nil, "https://shop.example")
+	// What the shop does not have cannot be asked for.
+	rules, err := business.Rules("ucp-incremental")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -76,7 +76,11 @@ func (b *Business) Check(asked map[string]any) error {
 // is not active (UCP 2026-04-08, overview, negotiation), by which an action that asks for something of it is refused. So an
 // agent of the platform is told with [enactment.GuardRefused], and the name and detail of the guard, before anything has
 // happened, and no revision is spent on it. The guards are named no-fulfillment, no-discounts and no-consent, and say the
-// same as [Business.Check]; like all guards they are part of the hash. An agent that looks first asks [Business.Active].
+// same as [Business.Check]. An agent that looks first asks [Business.Active].
+//
+// Like all guards they are part of the hash. Enactments that outlive an agreement, as in a journal or on a server, go on under
+// the rules that they were begun under; where these are those of the protocol alone, the bridge refuses what is not active,
+// by Refused and Rejected. The error is that of [protocols.Load].
 func (b *Business) Rules(protocol string, options ...enactment.Option) (*enactment.Rules, error) {
 	plain, err := protocols.Load(protocol)
 	if err != nil {

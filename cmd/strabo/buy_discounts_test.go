@@ -106,6 +106,25 @@ func TestBuyDiscounts(t *testing.T) {
 	}
 }
 
+// TestBuyProvisionalDiscounts: a discount that is still to be verified is shown as that before it is paid, and after.
+func TestBuyProvisionalDiscounts(t *testing.T) {
+	shop := openPaperShop(t, func(s *paperShop) {
+		s.extensions = []string{"discount"}
+		s.totals = `[{"type":"subtotal","amount":3500},{"type":"discount","amount":50},{"type":"total","amount":3450}]`
+	})
+	shop.answer = func(operation string, w http.ResponseWriter, _ *http.Request) bool {
+		if operation == "complete" {
+			return false
+		}
+		fmt.Fprint(w, shop.checkout("ready_for_complete", `,"discounts":{"applied":[{"title":"Store Card","amount":50,"automatic":true,"provisional":true}]}`))
+		return true
+	}
+	code, out, err := runStrabo("", shop.buy()...)
+	require.Equal(t, exitFine, code, err)
+	require.Contains(t, err, "  Total  34.50 USD\n  of these, -0.50 USD is still to be verified by the shop: Store Card\n")
+	require.Contains(t, out, "\nDiscount Store Card: -0.50 USD (the shop still has to verify it)\n")
+}
+
 // TestBuyDiscountsJSON: machines read the same of the last line, after the platform has said that it has the order.
 func TestBuyDiscountsJSON(t *testing.T) {
 	shop := discounting(t, `{"type":"warning","code":"discount_code_expired","path":"$.discounts.codes[1]","content":"NOPE \u202eexpired."}`)

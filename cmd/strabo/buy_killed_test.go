@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +45,8 @@ func newFlaky(t *testing.T, target string, loses float64) *flaky {
 		if strings.HasSuffix(r.Request.URL.Path, "/complete") && r.StatusCode == http.StatusOK {
 			f.note(text)
 		}
-		text = bytes.ReplaceAll(text, []byte(target), []byte(f.server.URL))
+		// Wherever the shop says that it is, it is reached through here.
+		text = endpoint.ReplaceAll(bytes.ReplaceAll(text, []byte(target), []byte(f.server.URL)), []byte(`"endpoint":"`+f.server.URL))
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 		r.Header.Del("Content-Length")
 		return nil
@@ -68,6 +70,8 @@ func newFlaky(t *testing.T, target string, loses float64) *flaky {
 	t.Cleanup(f.server.Close)
 	return f
 }
+
+var endpoint = regexp.MustCompile(`"endpoint":"http://localhost:\d+`)
 
 // note takes down the order of a checkout that was completed, in the words of any of the shops.
 func (f *flaky) note(text []byte) {

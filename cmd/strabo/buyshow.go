@@ -20,6 +20,17 @@ func (c *buyCommand) show(s *streams, bill shopper.Bill) {
 			fmt.Fprintf(s.err, "    %s  %s\n", story.Short(line.DisplayText, longestID), bill.Money(line.Amount))
 		}
 	}
+	showProvisional(s, bill)
+}
+
+// showProvisional prints the discounts that the shop gives on what it was told and still has to verify, before anything is
+// paid (UCP 2026-04-08, discount, eligibility claims).
+func showProvisional(s *streams, bill shopper.Bill) {
+	for _, d := range bill.Discounts.Applied {
+		if d.Provisional {
+			fmt.Fprintf(s.err, "  of these, %s is still to be verified by the shop: %s\n", bill.Money(-d.Amount), story.Short(d.Title, longestID))
+		}
+	}
 }
 
 // labels are those of the entries that need none of their own (UCP 2026-04-08, checkout, well-known types).

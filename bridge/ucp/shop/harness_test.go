@@ -231,6 +231,19 @@ func (b *branch) get(id string) answer {
 	return b.ask("GET", "/checkout-sessions/"+id, "")
 }
 
+// leaves waits until so many pieces of an item are left. A process that comes late to a checkout may take the goods once
+// more, is told that they are sold, and gives them back.
+func (b *branch) leaves(t testing.TB, item string, opened, want int64) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		left := b.left(t, item, opened)
+		if left >= want || time.Now().After(deadline) {
+			require.Equal(t, want, left)
+			return
+		}
+	}
+}
+
 // left tells how many pieces of an item are left, by the store alone.
 func (b *branch) left(t testing.TB, item string, opened int64) int64 {
 	left, err := shop.NewStock(b.store, map[string]int64{item: opened}).Left(context.Background(), item)

@@ -34,9 +34,9 @@ func (c *counter) discovered() *ucp.Business {
 	return business
 }
 
-// buys has an agent buy a lamp at a shop, with the mandate that sign gives; no mandate if it is nil. It gives what ended
-// it: the action, and what was said with it.
-func (c *counter) buys(business *ucp.Business, sign func(checkout []byte) string) (action, said string) {
+// buys has an agent buy a lamp at a shop, with the mandate that sign gives; no mandate if it is nil. It pays with the tokens,
+// one after the other where the one before is declined. It gives what ended it: the action, and what was said with it.
+func (c *counter) buys(business *ucp.Business, sign func(checkout []byte) string, tokens ...string) (action, said string) {
 	c.t.Helper()
 	rules, err := business.Rules("ucp-incremental")
 	require.NoError(c.t, err)
@@ -58,25 +58,27 @@ func (c *counter) buys(business *ucp.Business, sign func(checkout []byte) string
 	type ending struct{ action, said string }
 	ended := make(chan ending, 10)
 	agent.OnObservation("Offered", func(ctx context.Context, o adapter.Observation) error {
-		if rev, _ := o.Value("rev"); rev.String() != "1" {
-			return nil
+		var rev int
+		value, _ := o.Value("rev")
+		if err := value.Decode(&rev); err != nil || rev > len(tokens) {
+			return err
 		}
 		var stated struct {
 			AP2 struct {
 				Checkout string `json:"checkout"`
 			} `json:"ap2"`
 		}
-		value, _ := o.Value("checkout")
+		value, _ = o.Value("checkout")
 		if err := value.Decode(&stated); err != nil {
 			return err
 		}
 		pay := map[string]any{"payment": map[string]any{"instruments": []any{map[string]any{
-			"handler_id": "mock_payment_handler", "brand": "Visa", "last_digits": "1234", "token": "success_token",
+			"handler_id": "mock_payment_handler", "brand": "Visa", "last_digits": "1234", "token": tokens[rev-1],
 		}}}}
 		if sign != nil {
 			pay["ap2"] = map[string]any{"checkout_mandate": sign([]byte(stated.AP2.Checkout))}
 		}
-		return agent.Attempt(ctx, "Complete", adapter.Values{"cid": "c", "rev": 1, "cause": "it is right", "credential": pay}).Err(ctx)
+		return agent.Attempt(ctx, "Complete", adapter.Values{"cid": "c", "rev": rev, "cause": "it is right", "credential": pay}).Err(ctx)
 	})
 	for action, name := range map[string]string{"NeedsInput": "messages", "Refused": "reason", "Completed": "order", "Declined": "notice"} {
 		agent.OnObservation(action, func(_ context.Context, o adapter.Observation) error {
@@ -99,12 +101,17 @@ func (c *counter) buys(business *ucp.Business, sign func(checkout []byte) string
 		"cid": "c", "rev": 0, "profile": c.profile, "line_items": wish.LineItems, "buyer": nil, "fulfillment": wish.Fulfillment,
 		"discounts": nil, "instruments": nil, "context": nil,
 	}).Err(ctx))
-	select {
-	case e := <-ended:
-		return e.action, e.said
-	case <-ctx.Done():
-		require.FailNow(c.t, "nothing was observed", c.log.String())
-		return "", ""
+	for left := len(tokens); ; {
+		select {
+		case e := <-ended:
+			if left--; e.action == "Declined" && left > 0 {
+				continue
+			}
+			return e.action, e.said
+		case <-ctx.Done():
+			require.FailNow(c.t, "nothing was observed", c.log.String())
+			return "", ""
+		}
 	}
 }
 
@@ -118,22 +125,28 @@ func TestBuyingWithMandates(t *testing.T) {
 			require.NoError(t, err)
 			return token
 		}
-		action, said := c.buys(business, sign)
+		action, said := c.buys(business, sign, "success_token")
 		require.Equal(t, "Completed", action, said)
 		require.Contains(t, (<-c.paid).Instrument.String(), "checkout_mandate")
 
-		action, said = c.buys(business, nil)
+		// Another payment comes with another mandate, for the checkout as it was stated anew.
+		action, said = c.buys(business, sign, "fail_token", "success_token")
+		require.Equal(t, "Completed", action, said)
+		<-c.paid
+		<-c.paid
+
+		action, said = c.buys(business, nil, "success_token")
 		require.Equal(t, "Declined", action, said)
 		require.Contains(t, said, "mandate_required")
 
 		_, other := c.open(1)
-		action, said = c.buys(business, func([]byte) string { return sign(other) })
+		action, said = c.buys(business, func([]byte) string { return sign(other) }, "success_token")
 		require.Equal(t, "Declined", action, said)
 		require.Contains(t, said, "mandate_scope_mismatch")
 
 		// A shop that signs with a key which it has not published is not believed.
 		business.Profile.Keys = nil
-		action, said = c.buys(business, sign)
+		action, said = c.buys(business, sign, "success_token")
 		require.Equal(t, "NeedsInput", action, said)
 		require.Contains(t, said, "merchant_authorization_invalid")
 		require.Contains(t, said, "unrecoverable")

@@ -54,7 +54,7 @@ func TestFourCompletesWithFourKeys(t *testing.T) {
 		require.Equal(t, map[int]int{200: 1, 409: 3}, count(answers), "%v", answers)
 		for _, b := range branches {
 			require.Equal(t, "completed", b.get(id).state())
-			require.EqualValues(t, 200-round-1, b.left(t, "wick-cotton", 200))
+			b.leaves(t, "wick-cotton", 200, int64(200-round-1))
 		}
 	}
 	require.Empty(t, branches[0].log.String()+branches[1].log.String())
@@ -249,7 +249,7 @@ func TestCancelAgainstComplete(t *testing.T) {
 			now := b.get(id)
 			require.Equal(t, state, now.state())
 			require.Equal(t, state == "completed", now.order() != "")
-			require.EqualValues(t, 200-sold, b.left(t, "wick-cotton", 200))
+			b.leaves(t, "wick-cotton", 200, int64(200-sold))
 		}
 	}
 	t.Log(seen)

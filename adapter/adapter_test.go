@@ -10,10 +10,11 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 func TestNew(t *testing.T) {
-	rules := rulesOf(t, purchase, enactment.WithParties("Buyer", "b1"), enactment.WithParties("Seller", "s1", "s2"))
+	rules := played.Rules(t, played.Purchase, enactment.WithParties("Buyer", "b1"), enactment.WithParties("Seller", "s1", "s2"))
 	l := local(t, rules)
 	tests := []struct {
 		name    string
@@ -53,14 +54,14 @@ func TestNew(t *testing.T) {
 }
 
 func TestNewRefusesAnExecutorOfOtherRules(t *testing.T) {
-	rules := rulesOf(t, purchase)
-	other := rulesOf(t, strings.Replace(purchase, "Purchase", "Barter", 1))
+	rules := played.Rules(t, played.Purchase)
+	other := played.Rules(t, strings.Replace(played.Purchase, "Purchase", "Barter", 1))
 	_, err := adapter.New(rules, "Buyer", local(t, other))
 	require.ErrorContains(t, err, "other rules: Barter")
 }
 
 func TestRegistrationMistakesPanic(t *testing.T) {
-	rules := rulesOf(t, purchase)
+	rules := played.Rules(t, played.Purchase)
 	offer := func(context.Context, *adapter.FeasibleAction) error { return nil }
 	observe := func(context.Context, adapter.Observation) error { return nil }
 	complete := func(context.Context, adapter.Enactment) error { return nil }
@@ -104,7 +105,7 @@ func TestRegistrationMistakesPanic(t *testing.T) {
 }
 
 func TestEnabled(t *testing.T) {
-	rules := rulesOf(t, purchase)
+	rules := played.Rules(t, played.Purchase)
 	l := local(t, rules)
 	buyer, seller := agent(t, rules, "Buyer", l), agent(t, rules, "Seller", l)
 	for range buyer.Enabled(t.Context()) {
@@ -151,7 +152,7 @@ func TestEnabled(t *testing.T) {
 }
 
 func TestNothingPrintsValues(t *testing.T) {
-	rules := rulesOf(t, purchase)
+	rules := played.Rules(t, played.Purchase)
 	l := local(t, rules)
 	buyer := agent(t, rules, "Buyer", l)
 	var book logBook

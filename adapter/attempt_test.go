@@ -13,12 +13,13 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 func TestPromise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		l := local(t, rules, syncserver.WithBatch(time.Second, 0))
 		buyer := agent(t, rules, "Buyer", l)
 
@@ -54,7 +55,7 @@ func TestPromise(t *testing.T) {
 }
 
 func TestAttemptOptions(t *testing.T) {
-	rules := rulesOf(t, purchase)
+	rules := played.Rules(t, played.Purchase)
 	l := local(t, rules)
 	buyer := agent(t, rules, "Buyer", l)
 	first := accepted(t, buyer, "RFQ", adapter.Values{"ID": "1", "item": "fig"},
@@ -74,7 +75,7 @@ func TestAttemptOptions(t *testing.T) {
 
 func TestRepeatedTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, notes)
+		rules := played.Rules(t, notes)
 		l := local(t, rules, syncserver.WithRetention(time.Hour))
 		buyer, seller := agent(t, rules, "Buyer", l), agent(t, rules, "Seller", l)
 		accepted(t, buyer, "Ask", adapter.Values{"ID": "1"})
@@ -90,7 +91,7 @@ func TestRepeatedTooLate(t *testing.T) {
 }
 
 func TestAttemptOfWhatIsNoValue(t *testing.T) {
-	rules := rulesOf(t, purchase)
+	rules := played.Rules(t, played.Purchase)
 	buyer := agent(t, rules, "Buyer", scripted(rules)) // which would panic if it were asked
 	for name, value := range map[string]any{
 		"no JSON": json.RawMessage(`{"secret"`), "a number that is none": math.NaN(), "a channel": make(chan int),
@@ -155,7 +156,7 @@ func TestBind(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			rules := rulesOf(t, purchase)
+			rules := played.Rules(t, played.Purchase)
 			l := local(t, rules)
 			buyer, seller := agent(t, rules, "Buyer", l), agent(t, rules, "Seller", l)
 			accepted(t, buyer, "RFQ", adapter.Values{"ID": "1", "item": "fig"})
@@ -186,7 +187,7 @@ func TestBind(t *testing.T) {
 }
 
 func TestBindKey(t *testing.T) {
-	rules := rulesOf(t, notes)
+	rules := played.Rules(t, notes)
 	l := local(t, rules)
 	buyer, seller := agent(t, rules, "Buyer", l), agent(t, rules, "Seller", l)
 	offered := make(chan *adapter.FeasibleAction, 1)
@@ -202,13 +203,13 @@ func TestBindKey(t *testing.T) {
 	require.NoError(t, f.Bind("NID", 1))
 	require.NoError(t, f.Bind("text", nil))
 	require.ErrorIs(t, f.Attempt(t.Context()).Err(t.Context()), enactment.Malformed)
-	require.Len(t, l.History(key("1")), 1, "nothing was submitted")
+	require.Len(t, l.History(played.KeyOf("1")), 1, "nothing was submitted")
 }
 
 // TestUnknownIsSubmittedAgain: the same attempt, at growing intervals, until there is an answer.
 func TestUnknownIsSubmittedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		s := scripted(rules)
 		var seen []enactment.Attempt
 		var after []time.Duration
@@ -258,7 +259,7 @@ func TestUnknown(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				rules := rulesOf(t, purchase)
+				rules := played.Rules(t, played.Purchase)
 				s := scripted(rules)
 				s.answer = func(ctx context.Context, _ enactment.Attempt) (enactment.Outcome, error) {
 					return enactment.Outcome{}, test.answer(ctx)
@@ -277,7 +278,7 @@ func TestUnknown(t *testing.T) {
 	}
 
 	t.Run("nothing is unknown of what was not submitted", func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		buyer := agent(t, rules, "Buyer", scripted(rules)) // which would panic if it were asked
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(lost)

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // BenchmarkTrade measures one enactment from end to end: the buyer's RFQ, the seller's offer and Quote, the buyer's
 // offer and Accept, and completion, with 64 enactments under way at a time.
 func BenchmarkTrade(b *testing.B) {
-	rules := rulesOf(b, purchase)
+	rules := played.Rules(b, played.Purchase)
 	l := local(b, rules)
 	var completed sync.WaitGroup
 	completed.Add(b.N)
@@ -36,7 +37,7 @@ func BenchmarkTrade(b *testing.B) {
 // BenchmarkRoundTrip measures one offer, attempt and observation in an enactment that has just begun, nothing else
 // being under way: the time from a buyer's RFQ until the buyer observes the quote.
 func BenchmarkRoundTrip(b *testing.B) {
-	rules := rulesOf(b, purchase)
+	rules := played.Rules(b, played.Purchase)
 	l := local(b, rules)
 	buyer, seller := agent(b, rules, "Buyer", l), agent(b, rules, "Seller", l)
 	seller.OnEnabled("Quote", func(ctx context.Context, f *adapter.FeasibleAction) error {
@@ -61,7 +62,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 
 // BenchmarkAttempt measures one accepted attempt with its promise, nobody listening.
 func BenchmarkAttempt(b *testing.B) {
-	rules := rulesOf(b, purchase)
+	rules := played.Rules(b, played.Purchase)
 	buyer := agent(b, rules, "Buyer", local(b, rules))
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -16,43 +16,11 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/langshaw"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// purchase has what the tests need: a price that both may set, the seller with more authority; a pair that exclude each
-// other; a nogo between two roles; a value that one role does not see; and a role that sees little.
-const purchase = `Purchase
-who Buyer, Seller, Auditor
-what ID key, Accept or Reject
-do
-  Buyer: RFQ(ID, item)
-  Seller: Quote(ID, item, price)
-  Buyer: Accept(ID, item, price, address)
-  Buyer: Reject(ID, RFQ)
-  Seller: Stop(ID, RFQ)
-  Buyer: Urge(ID, RFQ)
-  Auditor: File(ID, Accept, report)
-sayso
-  Buyer: item, address
-  Seller > Buyer: price
-  Auditor: report
-nono
-  Accept Reject
-nogo
-  Stop -/> Urge
-`
-
-func rulesOf(t testing.TB, text string, options ...enactment.Option) *enactment.Rules {
-	t.Helper()
-	protocol, diagnostics := langshaw.Parse([]byte(text))
-	require.False(t, diagnostics.HasErrors(), "%v", diagnostics)
-	rules, err := enactment.Compile(protocol, options...)
-	require.NoError(t, err)
-	return rules
-}
 
 func local(t testing.TB, rules *enactment.Rules, options ...syncserver.Option) *syncserver.Local {
 	t.Helper()
@@ -101,8 +69,6 @@ func accepted(
 	require.NoError(t, err, action)
 	return outcome
 }
-
-func key(id string) enactment.Key { return enactment.Key(fmt.Sprintf(`{"ID":%q}`, id)) }
 
 // diary notes what handlers were called with, in order.
 type diary struct {
@@ -241,7 +207,7 @@ func (s *script) positions() []string {
 // delivery makes one of instances given as action, role and values.
 func (s *script) delivery(t testing.TB, id string, sequence uint64, instances ...enactment.Instance) adapter.Delivery {
 	t.Helper()
-	return adapter.Delivery{Key: key(id), Finalisation: enactment.Finalisation{Sequence: sequence, Instances: instances}}
+	return adapter.Delivery{Key: played.KeyOf(id), Finalisation: enactment.Finalisation{Sequence: sequence, Instances: instances}}
 }
 
 func (s *script) instance(t testing.TB, role, action, id string, values adapter.Values) enactment.Instance {

@@ -10,12 +10,13 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 func TestOffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		l := local(t, rules)
 		buyer, seller := agent(t, rules, "Buyer", l), agent(t, rules, "Seller", l)
 		var d diary
@@ -52,7 +53,7 @@ sayso
 
 func TestOfferWithAnOpenKeyIsMadeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, notes)
+		rules := played.Rules(t, notes)
 		l := local(t, rules)
 		buyer, seller := agent(t, rules, "Buyer", l), agent(t, rules, "Seller", l)
 		var d diary
@@ -67,14 +68,14 @@ func TestOfferWithAnOpenKeyIsMadeOnce(t *testing.T) {
 		run(t, seller)
 		accepted(t, buyer, "Ask", adapter.Values{"ID": "1"})
 		require.Equal(t, []string{`offer Note(ID="1"; NID text)`}, d.settled())
-		require.Len(t, l.History(key("1")), 3)
+		require.Len(t, l.History(played.KeyOf("1")), 3)
 	})
 }
 
 // TestDominatedIsOfferedAgain: in one window the seller's price wins, and the buyer is then asked again, with it.
 func TestDominatedIsOfferedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		l := local(t, rules, syncserver.WithBatch(time.Second, 0))
 		buyer, seller := agent(t, rules, "Buyer", l), agent(t, rules, "Seller", l)
 		var d diary
@@ -109,7 +110,7 @@ func TestDominatedIsOfferedAgain(t *testing.T) {
 // would have stopped the earlier one, and stops nothing the other way round, so the later one is still enabled.
 func TestBlockedBesideIsOfferedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, `Closing
+		rules := played.Rules(t, `Closing
 who Buyer, Seller
 what ID key, Close
 do
@@ -145,7 +146,7 @@ nogo
 // TestDominatedWaitsForWhatDecided: the answer may come before the delivery of what it tells of.
 func TestDominatedWaitsForWhatDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		s := scripted(rules)
 		s.answer = func(context.Context, enactment.Attempt) (enactment.Outcome, error) {
 			return enactment.Outcome{Rejection: &enactment.Rejection{Code: enactment.Dominated, By: "Seller"}, Sequence: 3}, nil
@@ -186,7 +187,7 @@ sayso
   A > B: K
 `
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, hidden)
+		rules := played.Rules(t, hidden)
 		l := local(t, rules, syncserver.WithBatch(time.Second, 0))
 		high, low := agent(t, rules, "A", l), agent(t, rules, "B", l)
 		sees, _ := rules.Sight("B", "X")
@@ -209,14 +210,14 @@ sayso
 		accepted(t, high, "Go", adapter.Values{"ID": "1"})
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{`offer Y(ID="1"; K)`, `offer Y(ID="1"; K)`}, d.settled())
-		require.Len(t, l.History(key("1")), 3)
+		require.Len(t, l.History(played.KeyOf("1")), 3)
 	})
 }
 
 // TestNoOfferIsMadeOfWhatIsOutOfDate: what the agent knows to have happened is waited for.
 func TestNoOfferIsMadeOfWhatIsOutOfDate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		s := scripted(rules)
 		s.answer = func(context.Context, enactment.Attempt) (enactment.Outcome, error) {
 			return enactment.Outcome{Sequence: 3}, nil
@@ -248,7 +249,7 @@ func TestNoOfferIsMadeOfWhatIsOutOfDate(t *testing.T) {
 
 func TestSeveralHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		l := local(t, rules)
 		buyer := agent(t, rules, "Buyer", l)
 		var d diary

@@ -14,12 +14,13 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		l := local(t, rules, syncserver.WithBatch(time.Second, 0))
 		buyer, seller, auditor := agent(t, rules, "Buyer", l), agent(t, rules, "Seller", l), agent(t, rules, "Auditor", l)
 		var b, a diary
@@ -61,7 +62,7 @@ func TestOrder(t *testing.T) {
 
 func TestEnactmentHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		l := local(t, rules)
 		buyer := agent(t, rules, "Buyer", l, adapter.WithParty("b1"))
 		var e adapter.Enactment
@@ -75,7 +76,7 @@ func TestEnactmentHandle(t *testing.T) {
 		run(t, buyer)
 		accepted(t, buyer, "RFQ", adapter.Values{"ID": "1", "item": "fig"})
 		synctest.Wait()
-		require.Equal(t, key("1"), e.Key())
+		require.Equal(t, played.KeyOf("1"), e.Key())
 		require.False(t, e.Complete())
 		party, ok := e.Party("Buyer")
 		require.True(t, ok)
@@ -99,7 +100,7 @@ func TestEnactmentHandle(t *testing.T) {
 }
 
 func TestRunOnce(t *testing.T) {
-	rules := rulesOf(t, purchase)
+	rules := played.Rules(t, played.Purchase)
 	a := agent(t, rules, "Buyer", local(t, rules))
 	run(t, a)()
 	require.ErrorIs(t, a.Run(t.Context()), adapter.ErrAlreadyRun)
@@ -126,7 +127,7 @@ func TestRunFails(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			rules := rulesOf(t, purchase)
+			rules := played.Rules(t, played.Purchase)
 			s := scripted(rules)
 			test.prepare(s)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -168,7 +169,7 @@ func TestFailedHandlers(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				rules := rulesOf(t, purchase)
+				rules := played.Rules(t, played.Purchase)
 				s := scripted(rules)
 				var book logBook
 				buyer := agent(t, rules, "Buyer", s, book.option(), adapter.WithConcurrency(1))
@@ -209,7 +210,7 @@ func TestFailedHandlers(t *testing.T) {
 
 func TestFailingOnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		s := scripted(rules)
 		s.storing = errors.New("disk full")
 		var book logBook
@@ -230,13 +231,13 @@ func TestFailingOnError(t *testing.T) {
 // TestDeadlock: with room for one enactment and one delivery, a handler may attempt and wait, in any enactment.
 func TestDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		for _, options := range [][]syncserver.Option{nil, {syncserver.WithBatch(time.Second, 0)}} {
 			l := local(t, rules, options...)
 			buyer := agent(t, rules, "Buyer", l, adapter.WithConcurrency(1), adapter.WithQueue(1))
 			var d diary
 			buyer.OnObservation("RFQ", func(ctx context.Context, o adapter.Observation) error {
-				if o.Enactment.Key() == key("1") {
+				if o.Enactment.Key() == played.KeyOf("1") {
 					d.note("start 2: %v", buyer.Attempt(ctx, "RFQ", adapter.Values{"ID": "2", "item": "fig"}).Err(ctx))
 				}
 				return nil
@@ -258,7 +259,7 @@ func TestDeadlock(t *testing.T) {
 
 func TestKeptPromise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		l := local(t, rules, syncserver.WithBatch(time.Second, 0))
 		buyer := agent(t, rules, "Buyer", l)
 		kept := make(chan *adapter.Promise, 1)
@@ -285,7 +286,7 @@ func TestKeptPromise(t *testing.T) {
 
 func TestConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		s := scripted(rules)
 		buyer := agent(t, rules, "Buyer", s, adapter.WithConcurrency(2), adapter.WithQueue(4))
 		var d diary
@@ -331,7 +332,7 @@ func TestConcurrency(t *testing.T) {
 
 func TestDeliveredTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		s := scripted(rules)
 		buyer := agent(t, rules, "Buyer", s)
 		var d diary
@@ -349,7 +350,7 @@ func TestDeliveredTwice(t *testing.T) {
 
 func TestRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		s := scripted(rules)
 		s.answer = func(ctx context.Context, _ enactment.Attempt) (enactment.Outcome, error) {
 			<-ctx.Done()
@@ -370,14 +371,14 @@ func TestRevoked(t *testing.T) {
 		d.observed(buyer, "Urge")
 		buyer.OnError(func(_ context.Context, e adapter.HandlerError) { d.note("%v", e) })
 		run(t, buyer)
-		s.deliveries <- adapter.Delivery{Key: key("9"), Revoked: true} // of what it never had
+		s.deliveries <- adapter.Delivery{Key: played.KeyOf("9"), Revoked: true} // of what it never had
 		rfq := s.delivery(t, "1", 1, s.instance(t, "Buyer", "RFQ", "1", adapter.Values{"item": "fig"}))
 		urge := s.delivery(t, "1", 2, s.instance(t, "Buyer", "Urge", "1", nil))
 		for range 5 {
 			s.deliveries <- rfq
 			s.deliveries <- urge
 			require.Equal(t, []string{`begin RFQ by Buyer in {"ID":"1"} at 1`}, d.settled())
-			s.deliveries <- adapter.Delivery{Key: key("1"), Revoked: true}
+			s.deliveries <- adapter.Delivery{Key: played.KeyOf("1"), Revoked: true}
 			require.Equal(t, []string{"end: adapter: enactment revoked, unknown: true"}, d.settled(),
 				"what it waited for and what waited are dropped, and to be interrupted is no failure")
 			require.Empty(t, s.positions())
@@ -410,7 +411,7 @@ func TestStopped(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				rules := rulesOf(t, purchase)
+				rules := played.Rules(t, played.Purchase)
 				s := scripted(rules)
 				buyer := agent(t, rules, "Buyer", s)
 				var d diary
@@ -441,7 +442,7 @@ func TestPositionThatCannotBeStored(t *testing.T) {
 	for _, when := range []string{"stopped while it is stored", "stopped before"} {
 		t.Run(when, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				rules := rulesOf(t, purchase)
+				rules := played.Rules(t, played.Purchase)
 				s := scripted(rules)
 				s.stuck = true
 				buyer := agent(t, rules, "Buyer", s)
@@ -467,7 +468,7 @@ func TestPositionThatCannotBeStored(t *testing.T) {
 // TestHandledHistory: what another had handled is folded and not handled, and offers come after it.
 func TestHandledHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		l := local(t, rules)
 		var d diary
 		prepare := func(name string) *adapter.Adapter {
@@ -504,7 +505,7 @@ func TestHandledHistory(t *testing.T) {
 
 func TestGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		l := local(t, rules)
 		buyer := agent(t, rules, "Buyer", l)
 		var d diary

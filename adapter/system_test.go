@@ -16,6 +16,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
@@ -46,7 +47,7 @@ func TestTenThousandEnactments(t *testing.T) {
 	if testing.Short() {
 		enactments = 500
 	}
-	rules := rulesOf(t, purchase)
+	rules := played.Rules(t, played.Purchase)
 	l := local(t, rules)
 	var completed sync.WaitGroup
 	completed.Add(enactments)
@@ -65,7 +66,7 @@ func TestTenThousandEnactments(t *testing.T) {
 	}
 	completed.Wait()
 	for n := range enactments {
-		require.Len(t, l.History(key(fmt.Sprint(n))), 3)
+		require.Len(t, l.History(played.KeyOf(fmt.Sprint(n))), 3)
 	}
 }
 
@@ -73,7 +74,7 @@ func TestTenThousandEnactments(t *testing.T) {
 // finishes the work.
 func TestCancelledInTheMiddle(t *testing.T) {
 	const enactments = 200
-	rules := rulesOf(t, purchase)
+	rules := played.Rules(t, played.Purchase)
 	for _, mode := range []struct {
 		name    string
 		options []syncserver.Option
@@ -107,7 +108,7 @@ func TestCancelledInTheMiddle(t *testing.T) {
 				synctest.Wait()
 				require.GreaterOrEqual(t, int(completed.Load()), enactments)
 				for n := range enactments {
-					history := l.History(key(fmt.Sprint(n)))
+					history := l.History(played.KeyOf(fmt.Sprint(n)))
 					require.Len(t, history, 3)
 					require.True(t, history[2].Completed)
 				}
@@ -119,7 +120,7 @@ func TestCancelledInTheMiddle(t *testing.T) {
 // TestPartiesOfOneRole: each sees its own enactments and not the other's.
 func TestPartiesOfOneRole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase, enactment.WithParties("Buyer", "b1", "b2"))
+		rules := played.Rules(t, played.Purchase, enactment.WithParties("Buyer", "b1", "b2"))
 		l := local(t, rules)
 		var d diary
 		buyers := make(map[string]*adapter.Adapter)
@@ -143,7 +144,7 @@ func TestPartiesOfOneRole(t *testing.T) {
 		accepted(t, seller, "Quote", adapter.Values{"ID": "1", "price": 5})
 		require.Equal(t, []string{`b1 sees Quote by Seller in {"ID":"1"} at 2`}, d.settled())
 		for f := range buyers["b2"].Enabled(t.Context()) {
-			require.Equal(t, key("2"), f.Enactment.Key())
+			require.Equal(t, played.KeyOf("2"), f.Enactment.Key())
 		}
 		err := buyers["b2"].Attempt(t.Context(), "Reject", adapter.Values{"ID": "1"}).Err(t.Context())
 		require.ErrorIs(t, err, enactment.WrongParty)
@@ -153,7 +154,7 @@ func TestPartiesOfOneRole(t *testing.T) {
 // TestContendedPart: while a role is open its parties are all offered the work; whoever acts first has it.
 func TestContendedPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := rulesOf(t, purchase)
+		rules := played.Rules(t, played.Purchase)
 		l := local(t, rules)
 		buyer := agent(t, rules, "Buyer", l)
 		var d diary
@@ -181,7 +182,7 @@ func TestContendedPart(t *testing.T) {
 // TestRandomAgents: several adapters of one identity come and go, in order or in the middle of a handler. No enactment
 // is handled by two at a time, each in order, everything at least once, and exactly once where nobody was interrupted.
 func TestRandomAgents(t *testing.T) {
-	rules := rulesOf(t, purchase)
+	rules := played.Rules(t, played.Purchase)
 	synctest.Test(t, func(t *testing.T) {
 		// Embedded, since rapid asks a *testing.T for its deadline, which a bubble does not have.
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // bids has several bids an enactment, each with its price, and one item.
@@ -29,7 +30,7 @@ sayso
 
 // An action that is offered gives what other actions have bound, of those that agree with it and no others.
 func TestValueOfWhatAgrees(t *testing.T) {
-	rules := rulesOf(t, bids, enactment.WithSecrets("cost"))
+	rules := played.Rules(t, bids, enactment.WithSecrets("cost"))
 	l := local(t, rules)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -68,7 +69,7 @@ func TestValueOfWhatAgrees(t *testing.T) {
 
 // Nothing that is printed of an instance has a value in it, since it may be a secret.
 func TestInstancesPrintWithoutValues(t *testing.T) {
-	rules := rulesOf(t, bids)
+	rules := played.Rules(t, bids)
 	buyer := agent(t, rules, "Buyer", local(t, rules))
 	outcome, err := buyer.Attempt(t.Context(), "Ask", adapter.Values{"ID": 1, "item": "fig"}).Outcome(t.Context())
 	require.NoError(t, err)

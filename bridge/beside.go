@@ -115,25 +115,18 @@ func (x *exchange) askBeside(ctx context.Context, rule *governed, request Reques
 	return response, err
 }
 
-// Report attempts what the remote party says of its own accord, which answers no observation: a change of an order that
-// a webhook has told of, for example. Secrets that it quotes are cut out. The id makes it one attempt, however often it is
-// reported. It blocks until that is decided; the error is the attempt's, a [*enactment.Rejection] if it was refused.
-func (b *Bridge) Report(ctx context.Context, e adapter.Enactment, answer Answer) error {
+// WithoutSecrets gives a value that the remote party has told without what it quotes of the secrets of an enactment, as
+// the bridge does with all that it makes of a response.
+func (b *Bridge) WithoutSecrets(e adapter.Enactment, value enactment.Value) (enactment.Value, error) {
 	scrub, err := newScrubber(b.rules, e.Instances())
 	if err != nil {
-		return err
+		return value, err
 	}
-	r, values := &run{scrub: scrub}, make(adapter.Values, len(answer.Values))
-	for name, value := range answer.Values {
-		plain, err := decoded(value)
-		if err != nil {
-			return fmt.Errorf("bridge: report %s: %s: %w", answer.Action, name, err)
-		}
-		if values[name], err = r.written(plain); err != nil {
-			return fmt.Errorf("bridge: report %s: %s: %w", answer.Action, name, err)
-		}
+	plain, err := decoded(value)
+	if err != nil {
+		return value, fmt.Errorf("bridge: %w", err)
 	}
-	return b.adapter.Attempt(ctx, answer.Action, values, adapter.WithAttemptID(answer.ID)).Err(ctx)
+	return (&run{scrub: scrub}).written(plain)
 }
 
 // Diverged tells of something that the remote party says and that does not fit the protocol, as OnDiverged is told of

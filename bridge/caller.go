@@ -22,6 +22,7 @@ import (
 // An error that is a [*NotSentError] promises that nothing has left, so that the request had no effect. After any
 // other error the request may have arrived and may have had its effect.
 type Caller interface {
+	// Call makes the request once and waits for the response, as long as the context lives.
 	Call(ctx context.Context, request Request) (Response, error)
 }
 

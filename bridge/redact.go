@@ -36,41 +36,45 @@ type scrubber struct {
 	// names are those of the members in the secrets: they belong to the format and are no secrets, though one may
 	// be a value as well, such as the type "token" of a token.
 	names map[string]bool
-	// open are the texts that were said openly before the secret was: such as the id of the payment handler that the remote
-	// party has offered itself, and that is in the secret since it was chosen.
-	open map[string]bool
+	// known are the words that attributes hold which are no secrets: a handler that a shop offers is none because a
+	// payment names it. Numbers are not among them, since a short one may be the same by chance.
+	known map[string]bool
 }
 
 // newScrubber collects the strings and numbers in the secret values of instances: those of an enactment, since a remote
-// party may repeat later what it was told before. What was said openly before a secret was is not one for being in it.
+// party may repeat later what it was told before.
 func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) (*scrubber, error) {
-	s := &scrubber{
-		whole: make(map[string]bool), named: make(map[[2]string]bool), names: make(map[string]bool), open: make(map[string]bool),
+	s := &scrubber{whole: make(map[string]bool), named: make(map[[2]string]bool), names: make(map[string]bool), known: make(map[string]bool)}
+	type attribute struct {
+		name  string
+		value enactment.Value
 	}
-	if !secretIn(rules, instances) {
-		return s, nil
-	}
+	var open, secret []attribute
 	for instance := range instances {
 		for name, value := range instance.Values() {
-			if !rules.Secret(name) {
-				continue
-			}
-			secret, err := decoded(value)
-			if err != nil {
-				return nil, err
-			}
-			s.collect(name, secret)
-		}
-		for name, value := range instance.Values() {
 			if rules.Secret(name) {
-				continue
+				secret = append(secret, attribute{name, value})
+			} else {
+				open = append(open, attribute{name, value})
 			}
-			said, err := decoded(value)
-			if err != nil {
-				return nil, err
-			}
-			s.said(said)
 		}
+	}
+	if len(secret) == 0 {
+		return s, nil
+	}
+	for _, a := range open {
+		value, err := decoded(a.value)
+		if err != nil {
+			return nil, err
+		}
+		s.know(value)
+	}
+	for _, a := range secret {
+		value, err := decoded(a.value)
+		if err != nil {
+			return nil, err
+		}
+		s.collect(a.name, value)
 	}
 	s.short = slices.DeleteFunc(s.short, func(piece string) bool { return s.names[piece] })
 	// Longer pieces go first, so that no part of one is left because a shorter one was cut out of it.
@@ -80,32 +84,20 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 	return s, nil
 }
 
-// secretIn tells whether any secret was bound; mostly there is none, and then nothing has to be looked at.
-func secretIn(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) bool {
-	for instance := range instances {
-		for name, value := range instance.Values() {
-			if rules.Secret(name) && !value.IsZero() && value.String() != "null" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// said notes down the texts in an open value that are too long to be there by chance.
-func (s *scrubber) said(value any) {
+// know collects the words in a value that is no secret.
+func (s *scrubber) know(value any) {
 	switch value := value.(type) {
 	case string:
-		if len(value) >= longSecret {
-			s.open[value] = true
+		if value = strings.TrimSpace(value); strings.ContainsFunc(value, unicode.IsLetter) {
+			s.known[value] = true
 		}
 	case []any:
 		for _, element := range value {
-			s.said(element)
+			s.know(element)
 		}
 	case map[string]any:
 		for _, element := range value {
-			s.said(element)
+			s.know(element)
 		}
 	}
 }
@@ -134,7 +126,7 @@ func (s *scrubber) collect(name string, value any) {
 }
 
 func (s *scrubber) add(name, piece string) {
-	if piece == "" || s.open[piece] {
+	if piece == "" || s.known[strings.TrimSpace(piece)] {
 		return
 	}
 	s.named[[2]string{name, piece}] = true
@@ -189,7 +181,7 @@ func (s *scrubber) text(text string, strict bool) string {
 func (s *scrubber) quoting(text string, strict bool, depth int) string {
 	for _, piece := range s.long {
 		if strings.ContainsAny(piece, "{[") {
-			text = strings.ReplaceAll(text, piece, secretMark)
+			text = strings.ReplaceAll(text, piece, SecretMark)
 		}
 	}
 	var out strings.Builder
@@ -209,7 +201,7 @@ func (s *scrubber) quoting(text string, strict bool, depth int) string {
 		}
 		cleaned, err := encodeJSON(s.inside("", value, true, depth+1))
 		if err != nil {
-			cleaned = []byte(secretMark)
+			cleaned = []byte(SecretMark)
 		}
 		out.WriteString(s.words(text[done:at], strict))
 		out.Write(cleaned)
@@ -223,7 +215,7 @@ func (s *scrubber) quoting(text string, strict bool, depth int) string {
 // words scrubs a text without JSON.
 func (s *scrubber) words(text string, strict bool) string {
 	for _, piece := range s.long {
-		text = strings.ReplaceAll(text, piece, secretMark)
+		text = strings.ReplaceAll(text, piece, SecretMark)
 	}
 	if !strict && s.identifies(text) {
 		return text
@@ -265,13 +257,13 @@ func (s *scrubber) inside(name string, value any, strict bool, depth int) any {
 	switch value := value.(type) {
 	case string:
 		if s.named[[2]string{name, value}] {
-			return secretMark
+			return SecretMark
 		}
 		return s.quoting(value, strict, depth)
 	case json.Number:
 		text := value.String()
 		if s.named[[2]string{name, text}] || s.whole[text] && (strict || len(text) >= longSecret) {
-			return secretMark
+			return SecretMark
 		}
 		return value
 	case []any:
@@ -297,10 +289,10 @@ func (s *scrubber) name(name string) string {
 		return name
 	}
 	for _, piece := range s.long {
-		name = strings.ReplaceAll(name, piece, secretMark)
+		name = strings.ReplaceAll(name, piece, SecretMark)
 	}
 	if s.whole[name] {
-		return secretMark
+		return SecretMark
 	}
 	return name
 }
@@ -322,7 +314,7 @@ func replaceWord(text, word string) string {
 		if inWord(previous) || after != "" && inWord(next) {
 			out.WriteString(word)
 		} else {
-			out.WriteString(secretMark)
+			out.WriteString(SecretMark)
 		}
 		previous, _ = utf8.DecodeLastRuneInString(word)
 		text = after

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// secretMark stands wherever a secret would.
-const secretMark = "[secret]"
+// SecretMark stands wherever a piece of a secret would: in what is written down and told, and in what the remote party has
+// said in answer to an action that carries one. So where it stands for the whole of a value, the value is one of the secret's.
+const SecretMark = "[secret]"
 
 // errAbsent is why a template cannot be rendered: something that it needs is not there.
 var errAbsent = errors.New("not there")
@@ -66,7 +67,7 @@ func (l selection) walk(visit func(*path, bool)) { visit(l.path, false) }
 
 func (s *scene) mask(p *path, value any) any {
 	if s.secret != nil && s.secret(p.references[0]) {
-		return secretMark
+		return SecretMark
 	}
 	return value
 }
@@ -218,8 +219,8 @@ func (l successor) render(s *scene) (rendered, error) {
 		return rendered{}, errors.New("what follows is known of whole numbers only")
 	}
 	next := rendered{value: json.Number(strconv.FormatInt(whole+1, 10))}
-	if next.shown = next.value; r.shown == secretMark {
-		next.shown = secretMark
+	if next.shown = next.value; r.shown == SecretMark {
+		next.shown = SecretMark
 	}
 	return next, nil
 }
@@ -290,7 +291,7 @@ func (l text) render(s *scene) (rendered, error) {
 		}
 		value.WriteString(piece)
 		if s.mask(part.path, nil) != nil {
-			piece = secretMark
+			piece = SecretMark
 		}
 		shown.WriteString(piece)
 	}

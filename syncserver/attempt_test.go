@@ -13,6 +13,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
@@ -24,27 +25,27 @@ func TestImmediate(t *testing.T) {
 		want    enactment.Code
 		at      uint64
 	}{
-		{name: "the first starts the enactment", attempt: attempt(buyer, "RFQ", "1", "item", "fig"), at: 1},
+		{name: "the first starts the enactment", attempt: played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"), at: 1},
 		{
 			name:    "the next follows",
-			before:  []enactment.Attempt{attempt(buyer, "RFQ", "1", "item", "fig")},
-			attempt: attempt(seller, "Quote", "1", "price", 5), at: 2,
+			before:  []enactment.Attempt{played.Attempt(played.Buyer, "RFQ", "1", "item", "fig")},
+			attempt: played.Attempt(played.Seller, "Quote", "1", "price", 5), at: 2,
 		},
 		{
 			name:    "another enactment has a log of its own",
-			before:  []enactment.Attempt{attempt(buyer, "RFQ", "1", "item", "fig")},
-			attempt: attempt(buyer, "RFQ", "2", "item", "fig"), at: 1,
+			before:  []enactment.Attempt{played.Attempt(played.Buyer, "RFQ", "1", "item", "fig")},
+			attempt: played.Attempt(played.Buyer, "RFQ", "2", "item", "fig"), at: 1,
 		},
 		{
 			name:    "a refusal tells the state it was judged against",
-			before:  []enactment.Attempt{attempt(buyer, "RFQ", "1", "item", "fig"), attempt(buyer, "Reject", "1")},
-			attempt: attempt(buyer, "Accept", "1", "price", 5, "address", "here"), want: enactment.Excluded, at: 2,
+			before:  []enactment.Attempt{played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"), played.Attempt(played.Buyer, "Reject", "1")},
+			attempt: played.Attempt(played.Buyer, "Accept", "1", "price", 5, "address", "here"), want: enactment.Excluded, at: 2,
 		},
-		{name: "a start that is refused", attempt: attempt(seller, "Stop", "1"), want: enactment.NotEnabled},
-		{name: "no such action", attempt: attempt(seller, "Ship", "1"), want: enactment.UnknownAction},
+		{name: "a start that is refused", attempt: played.Attempt(played.Seller, "Stop", "1"), want: enactment.NotEnabled},
+		{name: "no such action", attempt: played.Attempt(played.Seller, "Ship", "1"), want: enactment.UnknownAction},
 		{
 			name:    "no enactment is named",
-			attempt: enactment.Attempt{ID: "a", Identity: buyer, Action: "RFQ"}, want: enactment.Malformed,
+			attempt: enactment.Attempt{ID: "a", Identity: played.Buyer, Action: "RFQ"}, want: enactment.Malformed,
 		},
 	}
 	for _, test := range tests {
@@ -68,12 +69,12 @@ func TestImmediate(t *testing.T) {
 
 func TestRefusedStartLeavesNothing(t *testing.T) {
 	l := local(t)
-	_, err := l.Attempt(context.Background(), attempt(seller, "Stop", "1"))
+	_, err := l.Attempt(context.Background(), played.Attempt(played.Seller, "Stop", "1"))
 	require.NoError(t, err)
 	for key := range l.Enactments() {
 		t.Errorf("there is an enactment %s", key)
 	}
-	require.Empty(t, l.History(keyOf("1")))
+	require.Empty(t, l.History(played.KeyOf("1")))
 	require.Zero(t, l.LogCount())
 }
 
@@ -81,14 +82,14 @@ func TestBatchClosesByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := local(t, syncserver.WithBatch(time.Second, 0))
 		began := time.Now()
-		codes := together(t, l, attempt(buyer, "RFQ", "1", "item", "fig"), attempt(buyer, "RFQ", "2", "item", "date"))
+		codes := together(t, l, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"), played.Attempt(played.Buyer, "RFQ", "2", "item", "date"))
 		require.Equal(t, []enactment.Code{"", ""}, codes, "each enactment has a window of its own")
 		require.Equal(t, time.Second, time.Since(began))
 
 		// The next window opens with the next attempt, not when the last one closed.
 		time.Sleep(1500 * time.Millisecond)
 		began = time.Now()
-		accepted(t, l, attempt(seller, "Quote", "1", "price", 5))
+		accepted(t, l, played.Attempt(played.Seller, "Quote", "1", "price", 5))
 		require.Equal(t, time.Second, time.Since(began))
 	})
 }
@@ -97,13 +98,13 @@ func TestBatchClosesByCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := local(t, syncserver.WithBatch(time.Hour, 2))
 		began := time.Now()
-		codes := together(t, l, attempt(buyer, "RFQ", "1", "item", "fig"), attempt(buyer, "Reject", "1"))
+		codes := together(t, l, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"), played.Attempt(played.Buyer, "Reject", "1"))
 		require.Zero(t, time.Since(began))
 		require.Equal(t, []enactment.Code{"", enactment.NotEnabled}, codes, "both are judged against the state before")
 		// The timer of the window that was closed by count must not close the next one.
 		time.Sleep(30 * time.Minute)
 		began = time.Now()
-		accepted(t, l, attempt(seller, "Quote", "1", "price", 5))
+		accepted(t, l, played.Attempt(played.Seller, "Quote", "1", "price", 5))
 		require.Equal(t, time.Hour, time.Since(began))
 	})
 }
@@ -118,14 +119,14 @@ func TestBatchJudgesTogether(t *testing.T) {
 		{
 			name: "higher authority dominates",
 			attempts: []enactment.Attempt{
-				attempt(buyer, "Accept", "1", "price", 1, "address", "here"), attempt(seller, "Quote", "1", "price", 5),
+				played.Attempt(played.Buyer, "Accept", "1", "price", 1, "address", "here"), played.Attempt(played.Seller, "Quote", "1", "price", 5),
 			},
 			codes: []enactment.Code{enactment.Dominated, ""},
 			log:   []string{"happened 1 RFQ", "happened 2 Quote"},
 		},
 		{
 			name:     "a nogo between roles stops neither in one window",
-			attempts: []enactment.Attempt{attempt(seller, "Stop", "1"), attempt(buyer, "Urge", "1")},
+			attempts: []enactment.Attempt{played.Attempt(played.Seller, "Stop", "1"), played.Attempt(played.Buyer, "Urge", "1")},
 			codes:    []enactment.Code{"", ""},
 			log:      []string{"happened 1 RFQ", "happened 2 Stop", "happened 2 Urge"},
 		},
@@ -134,10 +135,10 @@ func TestBatchJudgesTogether(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := local(t, syncserver.WithBatch(time.Second, 2))
-				accepted(t, l, attempt(buyer, "RFQ", "1", "item", "fig"))
+				accepted(t, l, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"))
 				require.Equal(t, test.codes, together(t, l, test.attempts...))
 				var got []string
-				for _, f := range l.History(keyOf("1")) {
+				for _, f := range l.History(played.KeyOf("1")) {
 					var line []string
 					for _, i := range f.Instances {
 						line = append(line, fmt.Sprintf("happened %d %s", f.Sequence, i.Action))
@@ -155,19 +156,19 @@ func TestBatchJudgesTogether(t *testing.T) {
 
 func TestNogoHoldsAcrossWindows(t *testing.T) {
 	l := local(t)
-	accepted(t, l, attempt(buyer, "RFQ", "1", "item", "fig"))
-	accepted(t, l, attempt(seller, "Stop", "1"))
-	outcome, err := l.Attempt(context.Background(), attempt(buyer, "Urge", "1"))
+	accepted(t, l, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"))
+	accepted(t, l, played.Attempt(played.Seller, "Stop", "1"))
+	outcome, err := l.Attempt(context.Background(), played.Attempt(played.Buyer, "Urge", "1"))
 	require.NoError(t, err)
 	require.ErrorIs(t, outcome.Err(), enactment.Blocked)
 }
 
 func TestCopiesGetTheFirstAnswer(t *testing.T) {
-	quote := attempt(seller, "Quote", "1", "price", 5)
-	other := attempt(seller, "Quote", "1", "price", 6)
-	elsewhere := attempt(seller, "Quote", "2", "price", 5)
+	quote := played.Attempt(played.Seller, "Quote", "1", "price", 5)
+	other := played.Attempt(played.Seller, "Quote", "1", "price", 6)
+	elsewhere := played.Attempt(played.Seller, "Quote", "2", "price", 5)
 	elsewhere.ID = quote.ID
-	stranger := attempt(buyer, "RFQ", "3", "item", "fig")
+	stranger := played.Attempt(played.Buyer, "RFQ", "3", "item", "fig")
 	stranger.ID = quote.ID
 
 	synctest.Test(t, func(t *testing.T) {
@@ -177,21 +178,21 @@ func TestCopiesGetTheFirstAnswer(t *testing.T) {
 		}{
 			{"immediate", nil}, {"batch", []syncserver.Option{syncserver.WithBatch(time.Second, 0)}},
 		} {
-			l := syncserver.NewLocal(rulesOf(t, purchase), mode.options...)
-			accepted(t, l, attempt(buyer, "RFQ", "1", "item", "fig"))
-			accepted(t, l, attempt(buyer, "RFQ", "2", "item", "fig"))
+			l := syncserver.NewLocal(played.Rules(t, played.Purchase), mode.options...)
+			accepted(t, l, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"))
+			accepted(t, l, played.Attempt(played.Buyer, "RFQ", "2", "item", "fig"))
 
 			codes := together(t, l, quote, quote, quote)
 			require.Equal(t, []enactment.Code{"", "", ""}, codes, mode.name)
 			first := accepted(t, l, quote)
 			require.Equal(t, uint64(2), first.Sequence)
-			require.Len(t, l.History(keyOf("1")), 2, "it happened once")
+			require.Len(t, l.History(played.KeyOf("1")), 2, "it happened once")
 
 			require.Equal(t, []enactment.Code{enactment.Malformed, enactment.Malformed}, together(t, l, other, elsewhere),
 				"an id is unique for its identity, whatever the enactment")
 			accepted(t, l, stranger) // of another identity
 
-			refused := attempt(buyer, "RFQ", "1", "item", "date")
+			refused := played.Attempt(played.Buyer, "RFQ", "1", "item", "date")
 			refused.ID = "refused"
 			require.Equal(t, []enactment.Code{enactment.AlreadyHappened}, together(t, l, refused))
 			require.Equal(t, []enactment.Code{enactment.AlreadyHappened}, together(t, l, refused), "a refusal is an answer too")
@@ -203,7 +204,7 @@ func TestCopiesGetTheFirstAnswer(t *testing.T) {
 func TestCopyWithOtherContentAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := local(t, syncserver.WithBatch(time.Second, 0))
-		first, second := attempt(buyer, "RFQ", "1", "item", "fig"), attempt(buyer, "RFQ", "1", "item", "date")
+		first, second := played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"), played.Attempt(played.Buyer, "RFQ", "1", "item", "date")
 		answers := make(chan enactment.Outcome, 2)
 		for _, a := range []enactment.Attempt{first, second} {
 			go func() {
@@ -227,7 +228,7 @@ func TestCopyWithOtherContentAtTheSameTime(t *testing.T) {
 func TestRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := local(t, syncserver.WithRetention(time.Hour))
-		rfq := attempt(buyer, "RFQ", "1", "item", "fig")
+		rfq := played.Attempt(played.Buyer, "RFQ", "1", "item", "fig")
 		rfq.At = time.Now()
 		accepted(t, l, rfq)
 		time.Sleep(50 * time.Minute)
@@ -238,13 +239,13 @@ func TestRetention(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, outcome.Err(), enactment.AlreadyHappened, "it is no longer known for a copy, but cannot happen twice")
 
-		late := attempt(buyer, "RFQ", "2", "item", "fig")
+		late := played.Attempt(played.Buyer, "RFQ", "2", "item", "fig")
 		late.At = rfq.At
 		outcome, err = l.Attempt(context.Background(), late)
 		require.NoError(t, err)
 		require.ErrorIs(t, outcome.Err(), enactment.Expired)
 
-		undated := attempt(buyer, "RFQ", "3", "item", "fig")
+		undated := played.Attempt(played.Buyer, "RFQ", "3", "item", "fig")
 		accepted(t, l, undated)
 	})
 	require.Panics(t, func() { syncserver.WithRetention(0) })
@@ -255,15 +256,15 @@ func TestCancelledInAWindow(t *testing.T) {
 		l := local(t, syncserver.WithBatch(time.Second, 0))
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 		defer cancel()
-		rfq := attempt(buyer, "RFQ", "1", "item", "fig")
+		rfq := played.Attempt(played.Buyer, "RFQ", "1", "item", "fig")
 		_, err := l.Attempt(ctx, rfq)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Empty(t, l.History(keyOf("1")))
+		require.Empty(t, l.History(played.KeyOf("1")))
 
 		// It stays in the window, and whoever asks again gets the answer.
 		outcome := accepted(t, l, rfq)
 		require.Equal(t, uint64(1), outcome.Sequence)
-		require.Len(t, l.History(keyOf("1")), 1)
+		require.Len(t, l.History(played.KeyOf("1")), 1)
 
 		cancel()
 		_, err = l.Attempt(ctx, rfq)
@@ -273,11 +274,11 @@ func TestCancelledInAWindow(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := syncserver.NewLocal(rulesOf(t, purchase), syncserver.WithBatch(time.Hour, 0))
-		feed, err := l.Join(context.Background(), buyer)
+		l := syncserver.NewLocal(played.Rules(t, played.Purchase), syncserver.WithBatch(time.Hour, 0))
+		feed, err := l.Join(context.Background(), played.Buyer)
 		require.NoError(t, err)
 		var done sync.WaitGroup
-		rfq := attempt(buyer, "RFQ", "1", "item", "fig")
+		rfq := played.Attempt(played.Buyer, "RFQ", "1", "item", "fig")
 		for range 2 { // the second is a copy
 			done.Go(func() {
 				_, err := l.Attempt(context.Background(), rfq)
@@ -293,12 +294,12 @@ func TestClose(t *testing.T) {
 		l.Close()
 		done.Wait()
 
-		_, err = l.Attempt(context.Background(), attempt(buyer, "RFQ", "2", "item", "fig"))
+		_, err = l.Attempt(context.Background(), played.Attempt(played.Buyer, "RFQ", "2", "item", "fig"))
 		require.ErrorIs(t, err, adapter.ErrClosed)
-		_, err = l.Join(context.Background(), buyer)
+		_, err = l.Join(context.Background(), played.Buyer)
 		require.ErrorIs(t, err, adapter.ErrClosed)
 		time.Sleep(2 * time.Hour)
-		require.Empty(t, l.History(keyOf("1")), "a window that was open is never decided")
+		require.Empty(t, l.History(played.KeyOf("1")), "a window that was open is never decided")
 	})
 }
 
@@ -309,9 +310,9 @@ func TestEnactmentsInParallel(t *testing.T) {
 	for n := range enactments {
 		id := fmt.Sprint(n)
 		done.Go(func() {
-			accepted(t, l, attempt(buyer, "RFQ", id, "item", "fig"))
+			accepted(t, l, played.Attempt(played.Buyer, "RFQ", id, "item", "fig"))
 			// One of the two wins, whichever comes first.
-			codes := together(t, l, attempt(buyer, "Reject", id), attempt(buyer, "Accept", id, "price", 1, "address", "here"))
+			codes := together(t, l, played.Attempt(played.Buyer, "Reject", id), played.Attempt(played.Buyer, "Accept", id, "price", 1, "address", "here"))
 			require.Contains(t, [][]enactment.Code{{"", enactment.Excluded}, {enactment.Excluded, ""}}, codes)
 		})
 	}

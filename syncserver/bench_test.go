@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 // BenchmarkAttempt measures one accepted attempt that starts an enactment, with immediate finalisation: id, judgement,
 // log and answer, nobody listening.
 func BenchmarkAttempt(b *testing.B) {
-	l := syncserver.NewLocal(rulesOf(b, purchase))
+	l := syncserver.NewLocal(played.Rules(b, played.Purchase))
 	defer l.Close()
 	attempts := starts(b.N)
 	b.ReportAllocs()
@@ -27,7 +28,7 @@ func BenchmarkAttempt(b *testing.B) {
 
 // BenchmarkAttemptParallel measures the same from as many goroutines as there are processors.
 func BenchmarkAttemptParallel(b *testing.B) {
-	l := syncserver.NewLocal(rulesOf(b, purchase))
+	l := syncserver.NewLocal(played.Rules(b, played.Purchase))
 	defer l.Close()
 	next := make(chan enactment.Attempt, b.N)
 	for _, a := range starts(b.N) {
@@ -46,7 +47,7 @@ func BenchmarkAttemptParallel(b *testing.B) {
 
 // BenchmarkAttemptCopy measures an attempt that was answered before.
 func BenchmarkAttemptCopy(b *testing.B) {
-	l := syncserver.NewLocal(rulesOf(b, purchase))
+	l := syncserver.NewLocal(played.Rules(b, played.Purchase))
 	defer l.Close()
 	a := starts(1)[0]
 	b.ReportAllocs()
@@ -59,9 +60,9 @@ func BenchmarkAttemptCopy(b *testing.B) {
 
 // BenchmarkDeliver measures one delivery: projected and received, its position stored.
 func BenchmarkDeliver(b *testing.B) {
-	l := syncserver.NewLocal(rulesOf(b, purchase))
+	l := syncserver.NewLocal(played.Rules(b, played.Purchase))
 	defer l.Close()
-	feed, err := l.Join(context.Background(), seller)
+	feed, err := l.Join(context.Background(), played.Seller)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func BenchmarkDeliver(b *testing.B) {
 func starts(n int) []enactment.Attempt {
 	attempts := make([]enactment.Attempt, n)
 	for i := range attempts {
-		attempts[i] = attempt(buyer, "RFQ", fmt.Sprint(i), "item", "fig")
+		attempts[i] = played.Attempt(played.Buyer, "RFQ", fmt.Sprint(i), "item", "fig")
 		attempts[i].At = time.Now()
 	}
 	return attempts

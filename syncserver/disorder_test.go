@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
-	"github.com/strabo-engine/strabo/syncserver/internal/conformance"
 )
 
 // disorder carries attempts from one NATS, where agents are, to another, where the servers are: a few at a time, in an
@@ -88,7 +88,7 @@ func TestDisorder(t *testing.T) {
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 2 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rules := conformance.Rules(t, conformance.Purchase)
+			rules := played.Rules(t, played.Purchase)
 			near, far := store(t, embedded.Options{}), store(t, embedded.Options{})
 			for range 2 {
 				serve(t, far, rules, syncserver.ServerConfig{Window: window})

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
-	"github.com/strabo-engine/strabo/syncserver/internal/conformance"
 )
 
 // childConfig is what a child process is told by its environment.
@@ -29,7 +29,7 @@ type childConfig struct {
 	Does string `json:"does"`
 	// URL is where a process finds NATS. A server without it has one inside.
 	URL string `json:"url"`
-	// Attempt is the argument of conformance.Attempt, for one that attempts.
+	// Attempt is the argument of played.Attempt, for one that attempts.
 	Attempt childAttempt `json:"attempt"`
 
 	Store  string        `json:"store"`
@@ -73,7 +73,7 @@ func runServer(c childConfig) error {
 		return err
 	}
 	defer conn.Close()
-	rules, err := compile(conformance.Purchase)
+	rules, err := compile(played.Purchase)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func TestKilledServers(t *testing.T) {
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 5 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rules := conformance.Rules(t, conformance.Purchase)
+			rules := played.Rules(t, played.Purchase)
 			c := &child{config: childConfig{
 				Store: t.TempDir(), Listen: "127.0.0.1:0", Window: window, Lease: 300 * time.Millisecond,
 			}}
@@ -192,7 +192,7 @@ func TestRacingServers(t *testing.T) {
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 2 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rules := conformance.Rules(t, conformance.Purchase)
+			rules := played.Rules(t, played.Purchase)
 			s := store(t, embedded.Options{})
 			for range 2 {
 				serve(t, s, rules, syncserver.ServerConfig{Window: window})
@@ -218,7 +218,7 @@ func TestHaltedServers(t *testing.T) {
 	for name, window := range map[string]time.Duration{"immediate": 0, "batch": 5 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rules := conformance.Rules(t, conformance.Purchase)
+			rules := played.Rules(t, played.Purchase)
 			s := store(t, embedded.Options{Listen: "127.0.0.1:0"})
 			servers := make([]child, 2)
 			for i := range servers {

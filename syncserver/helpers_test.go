@@ -18,6 +18,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/syncserver"
 )
@@ -50,65 +51,13 @@ func compile(text string) (*enactment.Rules, error) {
 	return enactment.Compile(protocol)
 }
 
-// purchase has what the tests need: a price that both may set, the seller with more authority; a pair that exclude each
-// other; a nogo between two roles; a value that one role does not see; and a role that is told of completion alone.
-const purchase = `Purchase
-who Buyer, Seller, Auditor
-what ID key, Accept or Reject
-do
-  Buyer: RFQ(ID, item)
-  Seller: Quote(ID, item, price)
-  Buyer: Accept(ID, item, price, address)
-  Buyer: Reject(ID, RFQ)
-  Seller: Stop(ID, RFQ)
-  Buyer: Urge(ID, RFQ)
-  Auditor: File(ID, Accept, report)
-sayso
-  Buyer: item, address
-  Seller > Buyer: price
-  Auditor: report
-nono
-  Accept Reject
-nogo
-  Stop -/> Urge
-`
-
-var (
-	buyer   = enactment.Identity{Role: "Buyer"}
-	seller  = enactment.Identity{Role: "Seller"}
-	auditor = enactment.Identity{Role: "Auditor"}
-)
-
-func rulesOf(t testing.TB, text string, options ...enactment.Option) *enactment.Rules {
-	t.Helper()
-	protocol, diagnostics := langshaw.Parse([]byte(text))
-	require.False(t, diagnostics.HasErrors(), "%v", diagnostics)
-	rules, err := enactment.Compile(protocol, options...)
-	require.NoError(t, err)
-	return rules
-}
-
 // local makes an executor that ends with the test.
 func local(t testing.TB, options ...syncserver.Option) *syncserver.Local {
 	t.Helper()
-	l := syncserver.NewLocal(rulesOf(t, purchase), options...)
+	l := syncserver.NewLocal(played.Rules(t, played.Purchase), options...)
 	t.Cleanup(l.Close)
 	return l
 }
-
-// an attempt with an id made of what it is about, so that the same call is a copy.
-func attempt(as enactment.Identity, action, id string, values ...any) enactment.Attempt {
-	a := enactment.Attempt{
-		ID: fmt.Sprintf("%s-%s-%s", as, action, id), Identity: as, Action: action,
-		Values: enactment.Values{"ID": enactment.MustValue(id)},
-	}
-	for i := 0; i < len(values); i += 2 {
-		a.Values[values[i].(string)] = enactment.MustValue(values[i+1])
-	}
-	return a
-}
-
-func keyOf(id string) enactment.Key { return enactment.Key(fmt.Sprintf(`{"ID":%q}`, id)) }
 
 // accepted attempts and demands acceptance.
 func accepted(t testing.TB, l *syncserver.Local, a enactment.Attempt) enactment.Outcome {

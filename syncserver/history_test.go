@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/syncserver/internal/conformance"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // What follows checks histories without the engine's help: what an agent may do in a purchase, and who wins in a
@@ -27,13 +27,13 @@ type move struct {
 }
 
 var moves = []move{
-	{conformance.Buyer, "RFQ", "", []any{"item", "fig"}},
-	{conformance.Seller, "Quote", "5", []any{"price", 5}},
-	{conformance.Buyer, "Accept", "1", []any{"price", 1, "address", "here"}},
-	{conformance.Buyer, "Accept", "", []any{"address", "here"}},
-	{conformance.Buyer, "Reject", "", nil},
-	{conformance.Seller, "Stop", "", nil},
-	{conformance.Buyer, "Urge", "", nil},
+	{played.Buyer, "RFQ", "", []any{"item", "fig"}},
+	{played.Seller, "Quote", "5", []any{"price", 5}},
+	{played.Buyer, "Accept", "1", []any{"price", 1, "address", "here"}},
+	{played.Buyer, "Accept", "", []any{"address", "here"}},
+	{played.Buyer, "Reject", "", nil},
+	{played.Seller, "Stop", "", nil},
+	{played.Buyer, "Urge", "", nil},
 }
 
 // actions is a set of actions; values of it can be compared.

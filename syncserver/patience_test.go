@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
-	"github.com/strabo-engine/strabo/syncserver/internal/conformance"
 )
 
 // TestNobodyWaitsLongerThanTheyCare: while the network keeps a write back, nobody in the server's process has to wait for
 // it, and neither has who wants the same enactment. When it is healed, it turns out that what was begun has happened.
 func TestNobodyWaitsLongerThanTheyCare(t *testing.T) {
-	rules := conformance.Rules(t, conformance.Purchase)
+	rules := played.Rules(t, played.Purchase)
 	network := newWire(t, strings.TrimPrefix(store(t, embedded.Options{Listen: "127.0.0.1:0"}).URL(), "nats://"))
 	conn, err := nats.Connect(network.URL(), nats.MaxReconnects(-1))
 	require.NoError(t, err)
@@ -30,14 +30,14 @@ func TestNobodyWaitsLongerThanTheyCare(t *testing.T) {
 	require.NoError(t, err)
 	defer attendance.Close()
 
-	key := conformance.KeyOf("1")
-	rfq := conformance.Attempt(conformance.Buyer, "RFQ", "1", "item", "fig")
+	key := played.KeyOf("1")
+	rfq := played.Attempt(played.Buyer, "RFQ", "1", "item", "fig")
 	network.cut()
 	for range 3 {
 		short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		_, err = attendance.Attempt(short, rfq)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		_, err = attendance.Visit(short, conformance.Buyer, key, adapter.Known)
+		_, err = attendance.Visit(short, played.Buyer, key, adapter.Known)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		cancel()
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/internal/conformance"
 )
@@ -82,7 +83,7 @@ func cutPower(t *testing.T, level string, window, after time.Duration) {
 			c.kill(t)
 		}
 	})
-	rules := conformance.Rules(t, conformance.Purchase)
+	rules := played.Rules(t, played.Purchase)
 	began := time.Now()
 	told, cut := storeUntilCut(t, c.url, rules, after, func() { shutFileSystem(t, dir) })
 	c.kill(t)
@@ -135,7 +136,7 @@ func cutPower(t *testing.T, level string, window, after time.Duration) {
 	client, err := syncserver.NewClient(conn, rules, syncserver.ClientConfig{Logger: quiet()})
 	require.NoError(t, err)
 	defer client.Close()
-	conformance.Accepted(t, client, conformance.Attempt(conformance.Buyer, "RFQ", "afterwards", "item", "fig"))
+	conformance.Accepted(t, client, played.Attempt(played.Buyer, "RFQ", "afterwards", "item", "fig"))
 	finalisation := "immediate"
 	if window > 0 {
 		finalisation = "batch"
@@ -164,9 +165,9 @@ func storeUntilCut(
 			for n := 0; ; n++ {
 				id := fmt.Sprint(agent, "-", n)
 				for sequence, a := range []enactment.Attempt{
-					conformance.Attempt(conformance.Buyer, "RFQ", id, "item", "fig"),
-					conformance.Attempt(conformance.Seller, "Quote", id, "price", 5),
-					conformance.Attempt(conformance.Buyer, "Accept", id, "address", "here"),
+					played.Attempt(played.Buyer, "RFQ", id, "item", "fig"),
+					played.Attempt(played.Seller, "Quote", id, "price", 5),
+					played.Attempt(played.Buyer, "Accept", id, "address", "here"),
 				} {
 					began := time.Now()
 					outcome, err := e.Attempt(ctx, a)
@@ -178,7 +179,7 @@ func storeUntilCut(
 						return
 					}
 					mu.Lock()
-					told = append(told, acknowledged{a.ID, conformance.KeyOf(id), uint64(sequence + 1), began, time.Now()})
+					told = append(told, acknowledged{a.ID, played.KeyOf(id), uint64(sequence + 1), began, time.Now()})
 					mu.Unlock()
 				}
 				select {

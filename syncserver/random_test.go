@@ -15,12 +15,13 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 // players are the identities of the random test. Two parties contend for the seller's part.
 var players = []enactment.Identity{
-	buyer, {Role: "Seller", Party: "s1"}, {Role: "Seller", Party: "s2"}, auditor,
+	played.Buyer, {Role: "Seller", Party: "s1"}, {Role: "Seller", Party: "s2"}, played.Auditor,
 }
 
 // agent is one feed of an identity and what the test knows of it.
@@ -55,7 +56,7 @@ type world struct {
 // feed's at a time; each feed gets the whole history in order; what was not stored is delivered again, what was is not;
 // and in the end everybody has seen exactly what the log shows them.
 func TestRandomAgents(t *testing.T) {
-	rules := rulesOf(t, purchase)
+	rules := played.Rules(t, played.Purchase)
 	synctest.Test(t, func(t *testing.T) {
 		// Embedded, since rapid asks a *testing.T for its deadline, which a bubble does not have.
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
@@ -102,7 +103,7 @@ func (w *world) attempt(t *rapid.T) {
 		{players[2], "Stop", nil},
 		{players[3], "File", []any{"report", "good"}},
 	}).Draw(t, "move")
-	a := attempt(m.as, m.action, rapid.SampledFrom([]string{"1", "2"}).Draw(t, "id"), m.values...)
+	a := played.Attempt(m.as, m.action, rapid.SampledFrom([]string{"1", "2"}).Draw(t, "id"), m.values...)
 	if rapid.Bool().Draw(t, "new") {
 		w.count++
 		a.ID = fmt.Sprint(w.count)

@@ -13,9 +13,9 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	. "github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
-	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
 )
 
 // watched is an executor of one agent that notes of which enactments the agent keeps the history.

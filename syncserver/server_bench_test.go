@@ -13,9 +13,9 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	. "github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
-	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
 )
 
 // purchases has workers play purchases of four attempts each. Whatever is to come of it has come when arrived returns.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
-	"github.com/strabo-engine/strabo/syncserver/internal/conformance"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // storm has agents attempt moves in racing enactments, all in the same two at a time, and checks the history of each.
@@ -140,7 +140,7 @@ func (s *storming) agent(ctx context.Context, n int) {
 
 // attempt makes one attempt, whose id says its number, until it is answered or trying ends.
 func (s *storming) attempt(n, number int, c *call, trying context.Context) error {
-	a := conformance.Attempt(c.move.as, c.move.action, c.enactment, c.move.values...)
+	a := played.Attempt(c.move.as, c.move.action, c.enactment, c.move.values...)
 	a.ID = fmt.Sprint(s.prefix, "-", number)
 	a.At = c.began
 	c.id = c.move.as.Role + a.ID
@@ -211,7 +211,7 @@ func (s *storming) read(ctx context.Context) map[string][]logged {
 		}
 		want += int(latest)
 	}
-	feed, err := s.executors[0].Join(ctx, conformance.Buyer)
+	feed, err := s.executors[0].Join(ctx, played.Buyer)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, feed.Close()) }()
 	for got := 0; got < want; {

@@ -142,7 +142,7 @@ func (c *courier) placed(ctx context.Context, checkout string, standing *model.S
 		profile = n.Profile
 	}
 	n.Profile = profile
-	kept, fresh, err := c.in.placed(ctx, standing.Completed, profile)
+	kept, fresh, err := c.in.placed(ctx, standing, profile)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,9 @@ type call struct {
 	body          []byte
 	// base is the URL that the request was made at, without the path.
 	base string
-	// agent is the UCP-Agent header.
-	agent string
+	// profile is that of the platform: the one that has signed the request, or else what the UCP-Agent header says; nil for
+	// none.
+	profile any
 	// secret is the Simulation-Secret header.
 	secret string
 	// ifMatch and ifNoneMatch are the headers If-Match and If-None-Match, a member a line; nil where there is none.
@@ -144,7 +145,7 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), in.options.AnswerTimeout)
 		defer cancel()
 		c := call{
-			operation: pattern, id: r.PathValue("id"), base: in.base(r), agent: r.Header.Get("UCP-Agent"), creates: creates, body: raw,
+			operation: pattern, id: r.PathValue("id"), base: in.base(r), profile: profileIn(r.Header.Get("UCP-Agent")), creates: creates, body: raw,
 			secret: r.Header.Get("Simulation-Secret"), dialect: dialectIn(ctx),
 			ifMatch: r.Header.Values("If-Match"), ifNoneMatch: r.Header.Values("If-None-Match"),
 		}
@@ -152,6 +153,12 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 			if c.key, err = keyIn(r.Header.Values("Idempotency-Key")); err != nil {
 				in.send(w, r, in.answer(ctx, nil, err))
 				return
+			}
+		}
+		if platform := signerOf(ctx); platform != "" {
+			c.profile = platform
+			if c.key != "" { // What others have used the key for is none of its business.
+				c.key = platform + "\n" + c.key
 			}
 		}
 		c.token = tokenOf(c.key)

@@ -145,7 +145,7 @@ const profileTime = 2 * time.Second
 
 // platform gives what a Create binds of the platform that it is from.
 func (in *Inbound) platform(ctx context.Context, c *call) any {
-	profile, named := profileIn(c.agent).(string)
+	profile, named := c.profile.(string)
 	if !named {
 		return nil
 	}
@@ -224,7 +224,7 @@ func (in *Inbound) checkMandate(ctx context.Context, c *call, standing *model.St
 	}
 	from := platformOf(standing).URL
 	if from == "" {
-		from, _ = profileIn(c.agent).(string)
+		from, _ = c.profile.(string)
 	}
 	m := in.options.Mandates
 	verifier := &mandate.Verifier{Platform: m.of(from), Business: m.own, Issuer: m.Issuer, Audience: in.names(c)}

@@ -48,6 +48,10 @@ func (in *Inbound) find(ctx context.Context, id string, how adapter.Freshness) (
 		s.leave()
 		return nil, model.Standing{}, err
 	}
+	if !mayUse(ctx, ownerOf(&standing)) { // As if there were none: whether there is one is not for others to know.
+		s.leave()
+		return nil, model.Standing{}, notFound("Checkout session", id)
+	}
 	if !standing.Ended() && standing.Expires().Before(time.Now()) && how != adapter.Begun {
 		return in.expired(ctx, s)
 	}
@@ -124,7 +128,11 @@ func (in *Inbound) create(ctx context.Context, c call) (*result, error) {
 		return nil, err
 	}
 	defer s.leave()
-	rejection, err := s.attempt(ctx, "create:"+c.token, "Create", wanted.bind(enactment.Values{
+	attempt := "create:" + c.token
+	if signerOf(ctx) != "" {
+		attempt = ownedCreate + attempt
+	}
+	rejection, err := s.attempt(ctx, attempt, "Create", wanted.bind(enactment.Values{
 		"rev": enactment.MustValue(0), "profile": enactment.MustValue(in.platform(ctx, &c)),
 	}))
 	switch {

@@ -17,13 +17,14 @@ import (
 
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
-	"github.com/strabo-engine/strabo/enactment"
 )
 
 // keptOrder is what is kept of an order: what it was when it was placed stands in the log of its checkout, and here with
 // what has become of it since.
 type keptOrder struct {
 	Order model.Order `json:"order"`
+	// Owner is the profile of the platform whose order it is; empty: of whoever knows its id.
+	Owner string `json:"owner,omitempty"`
 	// Profile is that of the platform which is told of the order; empty: nobody is.
 	Profile string `json:"profile,omitempty"`
 	// Told tells that it was told that the order was placed.
@@ -58,11 +59,11 @@ func orderName(id string) string {
 }
 
 // placed keeps an order that a checkout has become, and gives what is kept; fresh tells that it was not kept before.
-func (in *Inbound) placed(ctx context.Context, completed *enactment.Instance, profile string) (kept keptOrder, fresh bool, err error) {
-	if kept.Order, err = model.ReadOrder(completed); err != nil {
+func (in *Inbound) placed(ctx context.Context, standing *model.Standing, profile string) (kept keptOrder, fresh bool, err error) {
+	if kept.Order, err = model.ReadOrder(standing.Completed); err != nil {
 		return keptOrder{}, false, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
 	}
-	kept.Profile = profile
+	kept.Profile, kept.Owner = profile, ownerOf(standing)
 	encoded, err := json.Marshal(kept)
 	if err != nil {
 		return keptOrder{}, false, fmt.Errorf("ucp: inbound: order %s: %w", kept.Order.ID, err)
@@ -145,6 +146,9 @@ func fulfil(o *model.Order) {
 // getOrder shows an order.
 func (in *Inbound) getOrder(ctx context.Context, c call) (*result, error) {
 	kept, err := in.readOrder(ctx, c.id)
+	if err == nil && !mayUse(ctx, kept.Owner) {
+		err = notFound("Order", c.id)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := in.courier.expect(ctx, c.id, profileIn(c.agent)); err != nil {
+		if err := in.courier.expect(ctx, c.id, c.profile); err != nil {
 			return nil, err
 		}
 		rejection, err := s.attempt(ctx, attempt, "Complete", enactment.Values{

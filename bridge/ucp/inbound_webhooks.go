@@ -122,6 +122,10 @@ func (w *webhooks) post(ctx context.Context, to known, body []byte, id string, a
 
 // sign signs a webhook as its release has it: since 2026-04-08 the message, before the body alone.
 func (w *webhooks) sign(ctx context.Context, to known, header http.Header, body []byte) error {
+	// Whose the webhook is has to be said in every release (UCP 2026-01-11, order, guidelines).
+	if w.profile != "" {
+		header.Set("UCP-Agent", negotiation.Agent{Profile: w.profile}.String())
+	}
 	if w.signer == nil {
 		return nil
 	}
@@ -130,7 +134,6 @@ func (w *webhooks) sign(ctx context.Context, to known, header http.Header, body 
 		header.Set("Request-Signature", text)
 		return err
 	}
-	header.Set("UCP-Agent", negotiation.Agent{Profile: w.profile}.String())
 	u, err := url.Parse(to.target)
 	if err != nil {
 		return fmt.Errorf("%w: it is no URL of HTTP", errNobody)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -92,6 +93,9 @@ type OutboundOptions struct {
 	MaxResponse int64
 	// Patience says how unclear calls are followed up.
 	Patience bridge.Patience
+	// Orders is where the shop tells what becomes of orders, and has that stated (UCPIncremental alone). Without it nobody
+	// hears of an order again.
+	Orders *Orders
 	// Adapter are further options of the adapter that plays the Business.
 	Adapter []adapter.Option
 }
@@ -100,6 +104,7 @@ type OutboundOptions struct {
 type Outbound struct {
 	bridge   *bridge.Bridge
 	business *Business
+	desk     *orderDesk // nil where orders are not followed
 	idle     func()
 }
 
@@ -190,6 +195,12 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if err != nil {
 		return nil, fmt.Errorf("ucp: outbound: %w", err)
 	}
+	switch _, knows := rules.Protocol().Action("OrderChanged"); {
+	case options.Orders != nil && !knows:
+		return nil, fmt.Errorf("ucp: outbound: %s has no OrderChanged, so orders cannot be followed", rules.Protocol().Name())
+	case options.Orders != nil:
+		o.desk = newOrderDesk(options.Orders, o.bridge, business)
+	}
 	return o, nil
 }
 
@@ -225,7 +236,16 @@ func (o *Outbound) Business() *Business { return o.business }
 // Run plays the Business until the context ends; it may be called once. See [bridge.Bridge.Run].
 func (o *Outbound) Run(ctx context.Context) error {
 	defer o.idle()
-	return o.bridge.Run(ctx)
+	if o.desk == nil {
+		return o.bridge.Run(ctx)
+	}
+	following, stop := context.WithCancel(ctx)
+	var desk sync.WaitGroup
+	desk.Go(func() { o.desk.run(following) })
+	err := o.bridge.Run(ctx)
+	stop()
+	desk.Wait()
+	return err
 }
 
 // Settle takes up again what is unknown in an enactment. See [bridge.Bridge.Settle].

@@ -1,10 +1,12 @@
 package ucp
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
+	"github.com/strabo-engine/strabo/bridge/ucp/schemas"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
@@ -38,7 +40,11 @@ func agreementWith(release wire.Release, shop *negotiation.Profile, mandates boo
 			}
 		}
 	}
-	a, err := negotiation.Negotiate(release, own, shop, nil)
+	// The platform has extensions of UCP alone, whose schemas are known.
+	known := schemas.New(schemas.Options{})
+	a, err := negotiation.Negotiate(release, own, shop, func(name, schema string) (*negotiation.Requires, error) {
+		return known.Requires(context.Background(), name, schema)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("ucp: discover: %w", err)
 	}

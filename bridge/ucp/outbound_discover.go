@@ -43,6 +43,9 @@ type Business struct {
 	// may be paid with.
 	Capabilities []Capability
 	Handlers     []PaymentHandler
+	// ProfileURLs are where the business's profile is: first that of the release that was chosen, then its discovery
+	// document where that is another.
+	ProfileURLs []string
 	// Profile is the document, of the release that was chosen; nil where the business was not discovered.
 	Profile *negotiation.Profile
 	// Agreement is what the shop and a platform with [PlatformProfile] can do together (UCP 2026-04-08, overview,
@@ -255,7 +258,13 @@ func (d *discovered) business(
 			return nil, err
 		}
 	}
-	b := &Business{URL: d.url, Version: p.Version, Release: release, Profile: p}
+	b := &Business{
+		URL: d.url, Version: p.Version, Release: release, Profile: p,
+		ProfileURLs: []string{strings.TrimRight(d.url, "/") + discoveryPath},
+	}
+	if elsewhere != "" {
+		b.ProfileURLs = append([]string{elsewhere}, b.ProfileURLs...)
+	}
 	said := ""
 	for _, transport := range transports {
 		if said = p.Endpoint(shoppingService, transport); said != "" {

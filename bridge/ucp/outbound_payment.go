@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
@@ -132,7 +133,7 @@ func takenBy(handlers map[string]any, paid any) error {
 		listed, _ := entries.([]any)
 		for _, element := range listed {
 			handler, _ := element.(map[string]any)
-			if handler["id"] != id {
+			if !ours(handler["id"], id) {
 				name, _ := handler["id"].(string)
 				others = append(others, shortly(name))
 				continue
@@ -148,6 +149,10 @@ func takenBy(handlers map[string]any, paid any) error {
 	return unfit(CodeNotTaken, "for this checkout the shop does not take payments by this handler, but by %s", strings.Join(others, ", "))
 }
 
+// ours tells whether what a shop lists is what the payment has. In what it said after a payment that is cut out, so the
+// mark in its place stands for it.
+func ours(listed, paid any) bool { return listed == paid || listed == bridge.SecretMark }
+
 // CodeNotTaken is the code of the notice by which a payment is declined that the shop does not take for the checkout. It
 // has not been asked then.
 const CodeNotTaken = "payment_handler_unavailable"
@@ -155,7 +160,7 @@ const CodeNotTaken = "payment_handler_unavailable"
 // admits tells whether an instrument is one of those that are available: of the type, and of the brands if there are any.
 func admits(available any, with map[string]any) bool {
 	of, _ := available.(map[string]any)
-	if of["type"] != with["type"] {
+	if !ours(of["type"], with["type"]) {
 		return false
 	}
 	constraints, _ := of["constraints"].(map[string]any)
@@ -164,6 +169,6 @@ func admits(available any, with map[string]any) bool {
 	brand, _ := display["brand"].(string)
 	return !limited || slices.ContainsFunc(brands, func(one any) bool {
 		name, _ := one.(string)
-		return strings.EqualFold(name, brand)
+		return strings.EqualFold(name, brand) || ours(one, brand)
 	})
 }

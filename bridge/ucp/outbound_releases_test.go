@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
@@ -264,6 +265,33 @@ func TestHandlersOfACheckout(t *testing.T) {
 			require.Zero(t, shop.count("POST /chk_1/complete"))
 		})
 	}
+}
+
+// TestHandlersAfterADecline: what a shop says after a payment has the words of the payment cut out, and is understood all
+// the same: the next payment is tried.
+func TestHandlersAfterADecline(t *testing.T) {
+	shop := newAprilShop(t)
+	shop.state = func(checkout doc) {
+		needsEmail(checkout)
+		checkout["ucp"] = doc{"version": "2026-04-08", "status": "success", "capabilities": doc{}, "payment_handlers": doc{"com.example.cards": []any{doc{
+			"id": "cards", "available_instruments": []any{doc{"type": "card", "constraints": doc{"brands": []any{"Visa"}}}},
+		}}}}
+	}
+	paid := shop.pay
+	shop.pay = func(checkout doc) doc {
+		checkout["messages"] = []any{problem("payment_failed", "$.payment", "recoverable", "No money on it.")}
+		return nil
+	}
+	m := openApril(t, shop)
+	m.opens(ada, "Offered")
+	m.pays(1)
+	require.Contains(t, text(t, m.expect("Declined"), "notice"), "No money on it.")
+	require.Contains(t, text(t, m.expect("Offered"), "checkout"), bridge.SecretMark)
+	shop.mu.Lock()
+	shop.pay = paid
+	shop.mu.Unlock()
+	m.pays(2)
+	m.expect("Completed")
 }
 
 // TestResumedPaymentIsNotDeclined: a payment that may have left is not declined by the bridge's own rules when it is taken

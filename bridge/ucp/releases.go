@@ -16,6 +16,8 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
+	"github.com/strabo-engine/strabo/bridge/ucp/schemas"
+	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
@@ -23,6 +25,8 @@ import (
 type ReleasesOptions struct {
 	// Platforms fetches the profiles of platforms. It is needed.
 	Platforms *profiles.Fetcher
+	// Schemas finds out what extensions require; nil: those of UCP are known, and no other is active.
+	Schemas *schemas.Library
 	// PublicURL is where platforms reach the business; empty: the host that each request was made to, by http.
 	PublicURL string
 	// Keys are published in the profiles: those that the business signs its webhooks and checkouts with. By default they are
@@ -32,8 +36,12 @@ type ReleasesOptions struct {
 	// request that is repeated gets the same bytes whatever has become of the platform's profile; it may be that of the
 	// [Inbound]'s keys, and has to keep a value for [KeysRemembered]. Nil: what is repeated is negotiated anew.
 	Store keyvalue.Store
-	// Signed tells that requests of 2026-04-08 have to be signed; otherwise a signature is verified where there is one.
+	// Signed tells that what is asked of checkouts and orders has to be signed, in every release; otherwise a signature is
+	// verified where there is one. A platform that was authenticated so owns the checkouts that it creates: nobody else
+	// can read, change, complete or cancel them, or read their orders.
 	Signed bool
+	// Signer signs what is answered in 2026-04-08, with a key that is among Keys; nil: it is not signed.
+	Signer *signature.Signer
 	// Name and Version are told to clients of MCP.
 	Name, Version string
 	// ContinueURL is where a buyer can go on by hand when the platform and the business have nothing in common.
@@ -78,6 +86,9 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 	if options.Platforms == nil {
 		return nil, errors.New("ucp: releases: no fetcher of profiles")
 	}
+	if options.Schemas == nil {
+		options.Schemas = schemas.New(schemas.Options{})
+	}
 	setDefault(&options.BodyLimit, DefaultBodyLimit)
 	setDefault(&options.BodyTimeout, DefaultBodyTimeout)
 	r := &businessReleases{inner: inner, options: options, log: options.Logger, arrivals: arrivals{most: DefaultRequests}}
@@ -92,7 +103,7 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		r.log = slog.Default()
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/", inner)
+	mux.Handle("/", (&releaseHandler{businessReleases: r, release: wire.January11}).owned(inner))
 	mux.HandleFunc("GET "+discoveryPath, func(w http.ResponseWriter, request *http.Request) {
 		r.profile(w, request, wire.January11)
 	})
@@ -100,16 +111,19 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		below := releasesPath + string(release)
 		rest := &releaseHandler{businessReleases: r, release: release}
 		if release == wire.January11 { // The business speaks it itself, over REST.
-			mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(inner, release, options.Name, options.Version)))
+			mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(knowing(inner), release, options.Name, options.Version)))
 			continue
 		}
-		mux.Handle(below+"/", http.StripPrefix(below, rest))
-		mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), release, options.Name, options.Version)))
+		mux.Handle(below+"/", rest.signing(http.StripPrefix(below, rest)))
+		mux.Handle(below+"/mcp", rest.signing(rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), release, options.Name, options.Version))))
 		mux.HandleFunc("GET "+below+discoveryPath, func(w http.ResponseWriter, request *http.Request) {
 			r.profile(w, request, release)
 		})
 	}
-	return mux, nil
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		request.Header.Del(verifiedHeader) // Who has signed a request is found out here.
+		mux.ServeHTTP(w, request)
+	}), nil
 }
 
 // base is where the business is reached.

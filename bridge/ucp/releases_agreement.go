@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
@@ -18,6 +19,7 @@ import (
 type agreed struct {
 	Fingerprint  string                        `json:"fingerprint"`
 	Capabilities map[string]negotiation.Active `json:"capabilities"`
+	Dropped      []negotiation.Dropped         `json:"dropped,omitempty"`
 }
 
 // keyOfAnother answers a key that stands for another request.
@@ -34,6 +36,9 @@ func (h *releaseHandler) agree(request *http.Request, profile, target string, bo
 		return h.negotiate(request, profile)
 	}
 	ctx := request.Context()
+	if platform := request.Header.Get(verifiedHeader); platform != "" {
+		key = platform + "\n" + key // What others have used the key for is none of its business.
+	}
 	name := "release." + digestOf(key)
 	fingerprint := digestOf(fmt.Sprintf("%s\n%s\n%s\n%q\n%s", h.release, request.Method, target, profile, body))
 	found, err := h.recall(ctx, name, fingerprint)
@@ -44,7 +49,7 @@ func (h *releaseHandler) agree(request *http.Request, profile, target string, bo
 	if err != nil {
 		return nil, err
 	}
-	value, err := json.Marshal(agreed{fingerprint, agreement.Capabilities})
+	value, err := json.Marshal(agreed{fingerprint, agreement.Capabilities, unfitting(agreement)})
 	if err != nil {
 		return nil, fmt.Errorf("ucp: releases: an agreement: %w", err)
 	}
@@ -76,7 +81,22 @@ func (h *releaseHandler) recall(ctx context.Context, name, fingerprint string) (
 	case found.Fingerprint != fingerprint:
 		return nil, keyOfAnother
 	}
-	return &negotiation.Agreement{Release: h.release, Capabilities: found.Capabilities}, nil
+	return &negotiation.Agreement{Release: h.release, Capabilities: found.Capabilities, Dropped: found.Dropped}, nil
+}
+
+// unfitting gives the extensions that both parties have and that are not active all the same.
+func unfitting(agreement *negotiation.Agreement) []negotiation.Dropped {
+	return slices.DeleteFunc(slices.Clone(agreement.Dropped), func(d negotiation.Dropped) bool { return !d.Unfit })
+}
+
+// notices tell the platform of them.
+func notices(agreement *negotiation.Agreement) (messages []any) {
+	for _, d := range unfitting(agreement) {
+		messages = append(messages, wire.Object{
+			"type": "info", "code": "extension_not_active", "content": fmt.Sprintf("%s is not active: %s.", d.Name, d.Reason),
+		})
+	}
+	return messages
 }
 
 func digestOf(text string) string {
@@ -108,7 +128,19 @@ func (h *releaseHandler) negotiate(request *http.Request, profile string) (*nego
 			}
 		}
 	}
-	return negotiation.Negotiate(h.release, theirs, ours, nil)
+	var requires func(name, schema string) (*negotiation.Requires, error)
+	if h.release == wire.April2026 { // No schema of a release before that says what it requires.
+		requires = func(name, schema string) (*negotiation.Requires, error) {
+			return h.options.Schemas.Requires(request.Context(), name, schema)
+		}
+	}
+	agreement, err := negotiation.Negotiate(h.release, theirs, ours, requires)
+	if agreement != nil {
+		for _, d := range unfitting(agreement) {
+			h.log.WarnContext(request.Context(), "ucp: an extension is not active", "extension", d.Name, "platform", profile, "reason", d.Reason)
+		}
+	}
+	return agreement, err
 }
 
 // rootOf is the capability that an operation belongs to.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
@@ -113,6 +114,11 @@ func (h *releaseHandler) serve(w http.ResponseWriter, request *http.Request) {
 		h.refuse(w, request, err)
 		return
 	}
+	platform := request.Header.Get(verifiedHeader)
+	if platform != "" && platform != agent.Profile {
+		h.refuse(w, request, &negotiation.Error{Code: negotiation.SignatureInvalid, Content: "The request was signed by another platform."})
+		return
+	}
 	agreement, err := h.agree(request, agent.Profile, request.URL.EscapedPath(), body)
 	if err == nil {
 		err = permits(agreement, operation)
@@ -154,7 +160,8 @@ func (h *releaseHandler) serve(w http.ResponseWriter, request *http.Request) {
 func (h *releaseHandler) asked(
 	request *http.Request, x wire.Exchange, agreement *negotiation.Agreement, text []byte,
 ) (out *http.Request, pays int, err error) {
-	out = request.Clone(request.Context())
+	out = request.Clone(signedBy(request.Context(), request.Header.Get(verifiedHeader)))
+	out.Header.Del(verifiedHeader)
 	if out.Header.Get("Request-Signature") == "" {
 		out.Header.Set("Request-Signature", "verified before")
 	}
@@ -256,7 +263,7 @@ func (h *releaseHandler) translate(
 	case status == http.StatusUnprocessableEntity:
 		status = http.StatusBadRequest // 422 is about profiles (UCP 2026-04-08, checkout REST binding, status codes).
 	}
-	h.say(w, request, status, model, x)
+	h.sayOf(w, request, status, model, x, agreement.Response(rootOf(x.Operation)))
 }
 
 // model gives what the inner handler has answered in the model, with what is active and nothing else. A checkout that is
@@ -283,17 +290,28 @@ func (h *releaseHandler) model(
 		if prune(model, agreement.Has); there {
 			model["ap2"] = signed
 		}
+		if said := notices(agreement); len(said) > 0 {
+			messages, _ := model["messages"].([]any)
+			model["messages"] = append(slices.Clone(messages), said...)
+		}
 	}
 	return status, model, nil
 }
 
-// say encodes an answer in the model for the release and sends it.
-func (h *releaseHandler) say(w http.ResponseWriter, request *http.Request, status int, model wire.Object, of ...wire.Exchange) {
-	x := wire.Exchange{Operation: wire.GetCheckout}
-	if len(of) > 0 {
-		x = of[0]
-	}
+// say encodes an answer of what went wrong before the business was asked, and sends it.
+func (h *releaseHandler) say(w http.ResponseWriter, request *http.Request, status int, model wire.Object) {
+	h.sayOf(w, request, status, model, wire.Exchange{Operation: wire.GetCheckout}, wire.Object{})
+}
+
+// sayOf encodes an answer in the model for the release and sends it. The capabilities are those that are active for the
+// operation, which every answer with ucp in it says, also one that is no (UCP 2026-04-08, overview, business requirements).
+func (h *releaseHandler) sayOf(
+	w http.ResponseWriter, request *http.Request, status int, model wire.Object, x wire.Exchange, capabilities wire.Object,
+) {
 	status, said, err := h.release.EncodeResponse(x, status, model)
+	if ucp, ok := said["ucp"].(wire.Object); ok && ucp["status"] == "error" && ucp["capabilities"] == nil {
+		ucp["capabilities"] = capabilities
+	}
 	var text []byte
 	if err == nil {
 		text, err = wire.Encode(said)

@@ -68,6 +68,12 @@ type buyCommand struct {
 	MandateKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that mandates are signed with (AP2), where the shop takes them: then nothing is paid without. The profile has the public one; see strabo profile --mandate-key."`
 	MandateKeyID string `group:"Platform" name:"mandate-key-id" default:"mandate-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
 
+	Follow    bool          `group:"Following" help:"When the order is placed, say what becomes of it, until all of it is delivered."`
+	FollowFor time.Duration `group:"Following" name:"follow-for" default:"24h" help:"How long to follow: ${default}."`
+	Look      time.Duration `group:"Following" default:"10s" help:"How often to ask the shop for the order; 0 to wait for its webhooks alone."`
+	Webhooks  string        `group:"Following" placeholder:"ADDR" help:"Listen here for what the shop tells of the order. Without --profile the platform's profile is served here as well."`
+	PublicURL string        `group:"Following" name:"public-url" placeholder:"URL" help:"Where shops reach --webhooks; by default http://ADDR."`
+
 	Timeout time.Duration `default:"2m" help:"How long to wait, also for finding out what became of a lost call."`
 	JSON    bool          `name:"json" help:"Print records and calls, one JSON object a line, instead of the order."`
 }
@@ -99,8 +105,14 @@ Every call is made under the contracts of protocols/simple-ucp.contracts.yaml: t
 With --mandate-key, and at a shop that takes mandates, what the shop says of the checkout has to be signed by it, and the ` +
 		`payment comes with a mandate for just that, good until the checkout expires.
 
+With --follow the command stays when the order is placed, and prints what the shop says of it: what was shipped and ` +
+		`delivered, and what was adjusted. It asks the shop (UCP 2026-04-08; shops of the older releases may have that, too), ` +
+		`and with --webhooks it is told. A shop finds the webhook in the platform's profile, at http://ADDR/{release} unless ` +
+		`--profile says that you have one of your own, which then has to name it (strabo profile --webhook URL/orders). What a shop ` +
+		`tells is believed if it is signed with a key of its profile; what a shop without keys tells has the command ask.
+
 With --json there is a line of kind discounts where there are any, or codes were asked for: enactment, currency, applied ` +
-		`(code, title, amount, provisional) and rejected (code, reason, content). The last line is of kind unknown if nobody can tell what became of a call, and of kind diverged if the ` +
+		`(code, title, amount, provisional) and rejected (code, reason, content). Without --follow the last line is of kind unknown if nobody can tell what became of a call, and of kind diverged if the ` +
 		`shop did what the protocol does not allow: with enactment, action, step, order (none if certainly nothing was ` +
 		`paid, else unknown), checkout and url at the shop, key (the idempotency key), asked, status and said (the last ` +
 		`call and its answer), found (what the shop said when it was asked about that), and detail.
@@ -121,6 +133,7 @@ func (buyCommand) examples() string {
   strabo buy --business http://localhost:8182 --item oil-lamp --transport mcp --profile 'http://localhost:8285/{release}'
   strabo buy --business https://shop.example --item lamp --journal purchases.journal --order-id lamp-for-ada
   strabo buy --business https://shop.example --item lamp --ask approvals --audit audit.jsonl --timeout 1h
+  strabo buy --business http://localhost:8182 --item oil-lamp --country GR --follow --webhooks 127.0.0.1:8286
   strabo buy --business https://shop.example --item lamp --profile 'https://me.example/{release}' --mandate-key mandates.pem
   strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.status).url'
 `
@@ -160,7 +173,13 @@ func (c *buyCommand) check() error {
 		return fmt.Errorf("--max is %d: at least 0 is needed", *c.Max)
 	case !currencyForm.MatchString(c.Currency):
 		return fmt.Errorf("--currency is %q: an ISO 4217 code of three letters is needed", c.Currency)
-	case c.MandateKey != "" && c.Profile == "":
+	case !c.Follow && (c.Webhooks != "" || c.PublicURL != ""):
+		return errors.New("--webhooks and --public-url are for --follow")
+	case c.PublicURL != "" && c.Webhooks == "":
+		return errors.New("--public-url says where --webhooks is reached, so that is needed")
+	case c.Look < 0 || c.FollowFor <= 0:
+		return errors.New("--look and --follow-for must not be negative, and --follow-for not 0")
+	case c.MandateKey != "" && c.Profile == "" && c.Webhooks == "":
 		return errors.New("--mandate-key is in the platform's profile, so --profile is needed")
 	case c.OrderID != "" && c.Journal == "":
 		return errors.New("--order-id names a purchase in a journal, so --journal is needed")
@@ -240,8 +259,18 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
+	signer, err := c.signer()
+	if err != nil {
+		return err
+	}
+	following, err := c.follow(s)
+	if err != nil {
+		return err
+	}
+	defer following.close()
 	business, err := discover(ctx, c.Business, c.Transport, c.releases()...)
 	if err != nil {
 		return fmt.Errorf("there is no shop to buy at: %w", err)
@@ -265,17 +294,13 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer finish()
 
-	signer, err := c.signer()
-	if err != nil {
-		return err
-	}
 	mandates, err := c.mandates(business, s)
 	if err != nil {
 		return err
 	}
 	told := new(story.Story)
 	at, err := counter.Open(business, counter.Options{
-		Profile: c.Profile, Signer: signer, Mandate: mandates,
+		Profile: c.Profile, Signer: signer, Mandate: mandates, Orders: following.orders, Changed: following.changed,
 		Decide: func(bill shopper.Bill) shopper.Decision {
 			c.show(s, bill)
 			// What an earlier process has asked of the shop is not to be changed now.
@@ -305,6 +330,14 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	}
 	ending, buying := at.Buy(ctx, wish)
 	// From here on something may have been asked of the shop, so whatever fails, what came of that is said.
+	if buying == nil && following.orders != nil && ordered(ending) {
+		answered := c.answer(s, told, following, wish.ID, ending, nil)
+		following.run(whole, at, told)
+		if closing := at.Close(); closing != nil {
+			fmt.Fprintf(s.err, "strabo: %s\n", story.Short(closing.Error(), longestWords))
+		}
+		return answered
+	}
 	closing := at.Close()
 	if closing != nil {
 		fmt.Fprintf(s.err, "strabo: %s\n", story.Short(closing.Error(), longestWords))
@@ -324,7 +357,7 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 		}
 		return buying
 	}
-	return c.answer(s, told, wish.ID, ending, unknown)
+	return c.answer(s, told, following, wish.ID, ending, unknown)
 }
 
 // patience is how long one call may be followed up: less than there is time, so that it can be said what came of it.

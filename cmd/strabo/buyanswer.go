@@ -15,7 +15,9 @@ import (
 )
 
 // answer says how it ended. If it cannot be printed it is said all the same, on the other stream.
-func (c *buyCommand) answer(s *streams, told *story.Story, cid string, ending shopper.Ending, unknown *counter.UnknownError) error {
+func (c *buyCommand) answer(
+	s *streams, told *story.Story, following *following, cid string, ending shopper.Ending, unknown *counter.UnknownError,
+) error {
 	var err error
 	said := ""
 	if unknown == nil {
@@ -25,7 +27,7 @@ func (c *buyCommand) answer(s *streams, told *story.Story, cid string, ending sh
 	case c.JSON:
 		encoder := json.NewEncoder(story.EscapeJSON(s.out))
 		encoder.SetEscapeHTML(false)
-		if err = told.WriteJSON(s.out); err == nil && unknown != nil {
+		if err = following.tell(told); err == nil && unknown != nil {
 			err = encoder.Encode(unknown)
 		} else if d := ending.Bill.Discounts; err == nil && len(d.Applied)+len(d.Rejected) > 0 {
 			err = encoder.Encode(discountsRecord{"discounts", counter.KeyOf(cid), ending.Bill.Currency, d})

@@ -108,9 +108,8 @@ func (c *profileCommand) profile(release wire.Release, keys []negotiation.Key) (
 	return p, err
 }
 
-// serve serves the profile of each release.
-func (c *profileCommand) serve(ctx context.Context, s *streams, keys []negotiation.Key) error {
-	mux := http.NewServeMux()
+// mount puts the profile of each release at /RELEASE.
+func (c *profileCommand) mount(mux *http.ServeMux, keys []negotiation.Key) error {
 	for _, release := range wire.Releases() {
 		p, err := c.profile(release, keys)
 		if err != nil {
@@ -121,6 +120,15 @@ func (c *profileCommand) serve(ctx context.Context, s *streams, keys []negotiati
 			return err
 		}
 		mux.Handle("/"+string(release), handler)
+	}
+	return nil
+}
+
+// serve serves the profile of each release.
+func (c *profileCommand) serve(ctx context.Context, s *streams, keys []negotiation.Key) error {
+	mux := http.NewServeMux()
+	if err := c.mount(mux, keys); err != nil {
+		return err
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestBuyWithAProfile(t *testing.T) {
 		want        string
 	}
 	tests := []purchase{
-		{"without a profile, in the oldest release", "", nil, exitFine, "placed"},
+		{"without a profile, in the oldest release", "", nil, exitNo, "signature_missing"},
 		{"signed", "", []string{"--profile", said.Profile, "--signing-key", key}, exitFine, "placed"},
 		{"not signed", "", []string{"--profile", said.Profile}, exitNo, "signature_missing"},
 		{"with a key of another id", "", []string{"--profile", said.Profile, "--signing-key", key, "--signing-key-id", "x"}, exitNo, "key_not_found"},

@@ -40,7 +40,10 @@ type shopCommand struct {
 	SimulationSecret string            `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
 	LocalWebhooks    bool              `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
 	SigningKey       string            `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
-	Signed           bool              `help:"Take only signed requests in UCP 2026-04-08."`
+	SigningKeyID     string            `name:"signing-key-id" default:"shop-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
+	PublishKey       []string          `name:"publish-key" placeholder:"ID=FILE" help:"A further key in the profile, which nothing is signed with: the next one, or the one before, while keys change. May be given more than once."`
+	Signed           bool              `help:"Take only signed requests."`
+	Schemas          string            `type:"path" placeholder:"DIR" help:"Schemas of extensions, as HOST/PATH of their URLs; what is not there is fetched. Those of UCP are known."`
 	Documents        string            `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
 	System           string            `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
 	Durability       string            `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
@@ -172,7 +175,7 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	web, err := c.releases(inbound, fetcher, keys, log)
+	web, err := c.releases(inbound, fetcher, platforms, signer, keys, log)
 	if err != nil {
 		return err
 	}
@@ -220,6 +223,8 @@ const (
 	headerTimeout   = 5 * time.Second
 	idleTimeout     = 2 * time.Minute
 	shutdownTimeout = 5 * time.Second
+	// mostHeader is how many bytes the header of a request may have.
+	mostHeader = 32 << 10
 )
 
 // sell serves the web and runs the parts of the shop until the context ends or one of them fails.
@@ -228,10 +233,10 @@ func (c *shopCommand) sell(
 ) error {
 	server := &http.Server{
 		Handler: web, ReadHeaderTimeout: headerTimeout, WriteTimeout: ucp.DefaultBodyTimeout + c.AnswerTimeout + headerTimeout,
-		IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		IdleTimeout: idleTimeout, MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	unused := new(unusedConnections)
-	server.ConnState = unused.note
+	known := newConnections(mostConnections())
+	server.ConnState = known.note
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan error, len(parts)+1)
@@ -256,7 +261,7 @@ func (c *shopCommand) sell(
 	}
 	closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	unused.close()
+	known.close()
 	if err := server.Shutdown(closing); errors.Is(err, context.DeadlineExceeded) {
 		log.Warn("requests were cut off", "after", shutdownTimeout.String())
 		failures = append(failures, server.Close())

@@ -1,18 +1,21 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/strabo-engine/strabo/bridge/guard"
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
+	"github.com/strabo-engine/strabo/bridge/ucp/schemas"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 )
-
-// signingKeyID is the id of the shop's key in its profile.
-const signingKeyID = "shop-1"
 
 // signer gives the key that the shop signs with: that of --signing-key, or of signing.pem beside the keys that seal
 // secrets, made if it is missing; one for this process where nothing is kept.
@@ -25,17 +28,52 @@ func (c *shopCommand) signer() (*signature.Signer, error) {
 	case c.Store != "":
 		name = filepath.Join(c.Store, "signing.pem")
 	default:
-		return signature.Generate(signingKeyID)
+		return signature.Generate(c.SigningKeyID)
 	}
-	return signerIn("--signing-key", name, signingKeyID)
+	return signerIn("--signing-key", name, c.SigningKeyID)
+}
+
+// published gives the keys of the shop's profiles: the one that it signs with, and further ones.
+func (c *shopCommand) published(signer *signature.Signer) ([]negotiation.Key, error) {
+	key, err := signer.Public()
+	if err != nil {
+		return nil, err
+	}
+	keys, ids := []negotiation.Key{key}, map[string]bool{key.ID: true}
+	for _, given := range c.PublishKey {
+		id, file, ok := strings.Cut(given, "=")
+		if !ok || id == "" || file == "" {
+			return nil, fmt.Errorf("--publish-key %s: ID=FILE is needed", given)
+		}
+		if ids[id] {
+			return nil, fmt.Errorf("--publish-key %s: there is another key with this id", given)
+		}
+		other, err := signerIn("--publish-key", file, id)
+		if err != nil {
+			return nil, err
+		}
+		if key, err = other.Public(); err != nil {
+			return nil, err
+		}
+		keys, ids[id] = append(keys, key), true
+	}
+	return keys, nil
 }
 
 // releases puts the newer releases of UCP in front of the shop.
 func (c *shopCommand) releases(
-	inbound http.Handler, fetcher *profiles.Fetcher, keys keyvalue.Store, log *slog.Logger,
+	inbound http.Handler, fetcher *profiles.Fetcher, platforms *guard.Guard, signer *signature.Signer, store keyvalue.Store, log *slog.Logger,
 ) (http.Handler, error) {
+	keys, err := c.published(signer)
+	if err != nil {
+		return nil, err
+	}
+	known := schemas.Options{Source: platforms}
+	if c.Schemas != "" {
+		known.Directory = os.DirFS(c.Schemas)
+	}
 	return ucp.Releases(inbound, ucp.ReleasesOptions{
-		Platforms: fetcher, PublicURL: c.PublicURL, Signed: c.Signed, Store: keys,
+		Platforms: fetcher, Schemas: schemas.New(known), PublicURL: c.PublicURL, Keys: keys, Signed: c.Signed, Signer: signer, Store: store,
 		ContinueURL: c.ContinueURL, Name: "strabo shop", Version: version(), Logger: log,
 	})
 }

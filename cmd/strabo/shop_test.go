@@ -32,7 +32,13 @@ type selling struct {
 
 func startShop(t *testing.T, arguments ...string) *selling {
 	t.Helper()
-	s := &selling{cmd: exec.Command("strabo", append([]string{"shop", "--listen", "127.0.0.1:0"}, arguments...)...)}
+	return startShopBy(t, exec.Command("strabo", append([]string{"shop", "--listen", "127.0.0.1:0"}, arguments...)...))
+}
+
+// startShopBy starts a shop by a command, which says what it says as it opens.
+func startShopBy(t *testing.T, command *exec.Cmd) *selling {
+	t.Helper()
+	s := &selling{cmd: command}
 	s.cmd.Stderr = &s.log
 	out, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"container/list"
 	"fmt"
 	"html"
 	"io/fs"
@@ -34,31 +35,60 @@ func documentsIn(dir fs.FS) http.Handler {
 	})
 }
 
-// unusedConnections are those on which nobody has asked for anything yet. A server that shuts down would wait for them.
-type unusedConnections struct {
+// connections are those of a server, of which there are no more than files may be open. Where one more comes, the one on
+// which nobody has asked for anything for longest makes room for it.
+type connections struct {
+	most int
+
 	mu    sync.Mutex
-	known map[net.Conn]bool
+	open  int
+	quiet map[net.Conn]*list.Element // on which nothing is being asked for
+	order list.List                  // of those, the one that has been quiet for longest in front
+	shut  map[net.Conn]bool          // that have made room, and do not count any more
+}
+
+// newConnections makes connections, at most so many.
+func newConnections(most int) *connections {
+	return &connections{most: most, quiet: make(map[net.Conn]*list.Element), shut: make(map[net.Conn]bool)}
 }
 
 // note follows the connections of a server.
-func (u *unusedConnections) note(connection net.Conn, state http.ConnState) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+func (c *connections) note(connection net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if place, ok := c.quiet[connection]; ok {
+		delete(c.quiet, connection)
+		c.order.Remove(place)
+	}
+	switch state {
+	case http.StateNew, http.StateIdle:
+		c.quiet[connection] = c.order.PushBack(connection)
+	case http.StateClosed, http.StateHijacked:
+		if !c.shut[connection] {
+			c.open--
+		}
+		delete(c.shut, connection)
+	}
 	if state != http.StateNew {
-		delete(u.known, connection)
 		return
 	}
-	if u.known == nil {
-		u.known = make(map[net.Conn]bool)
+	if c.open++; c.open > c.most {
+		oldest := c.order.Remove(c.order.Front()).(net.Conn)
+		delete(c.quiet, oldest)
+		c.shut[oldest] = true
+		c.open--
+		_ = oldest.Close()
 	}
-	u.known[connection] = true
 }
 
-// close closes them.
-func (u *unusedConnections) close() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for connection := range u.known {
+// close closes those on which nothing is being asked for. A server that shuts down would wait for some of them.
+func (c *connections) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for connection := range c.quiet {
 		_ = connection.Close()
 	}
 }
+
+// mostConnections is how many connections the shop has at most: some files are left for other things.
+func mostConnections() int { return min(8192, openFiles()/4*3) }

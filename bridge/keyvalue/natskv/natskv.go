@@ -32,8 +32,9 @@ type Store struct{ bucket jetstream.KeyValue }
 
 var _ keyvalue.Store = (*Store)(nil)
 
-// markerLife is how long a deleted name leaves a trace behind, so that a write on its last value is a conflict.
-const markerLife = time.Hour
+// markerLife is how long a deleted name leaves a trace behind, for those that are listing or watching. It is short, since
+// each list passes over all traces.
+const markerLife = time.Minute
 
 // Open finds or makes a bucket. The connection stays the caller's.
 func Open(ctx context.Context, conn *nats.Conn, config Config) (*Store, error) {

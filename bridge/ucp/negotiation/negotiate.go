@@ -35,8 +35,12 @@ type Active struct {
 	Business, Platform []byte
 }
 
-// Dropped is a capability of the business that is not active, with the reason.
-type Dropped struct{ Name, Reason string }
+// Dropped is a capability of the business that is not active, with the reason. Unfit tells that both parties have it, and
+// that the reason lies in its schema: in what that requires, or that it cannot be read.
+type Dropped struct {
+	Name, Reason string
+	Unfit        bool
+}
 
 // Agreement is what two parties can do together. It is not changed after it was made.
 type Agreement struct {
@@ -82,8 +86,8 @@ func (a *Agreement) below(name, root string, depth int) bool {
 // point outside of whoever governs their name, without extensions whose parents are all missing, and without those whose
 // schema requires another release or other versions; the last two until nothing changes any more.
 //
-// The function requires gives what the schema of a capability at a URL asks for, nil if nothing; it may be nil where no
-// schema is looked at. It is asked once for each capability at most. The error is an [*Error] with
+// The function requires gives what the schema of an extension at a URL asks for, nil if nothing; it may be nil where no
+// schema is looked at, as before 2026-04-08, whose schemas require nothing. It is asked once for each extension at most. The error is an [*Error] with
 // [CapabilitiesIncompatible] if nothing is left; the agreement with its reasons comes along.
 func Negotiate(
 	release wire.Release, platform, business *Profile, requires func(name, schema string) (*Requires, error),
@@ -91,7 +95,7 @@ func Negotiate(
 	a := &Agreement{Release: release, Capabilities: map[string]Active{}}
 	drop := func(name, format string, arguments ...any) {
 		delete(a.Capabilities, name)
-		a.Dropped = append(a.Dropped, Dropped{name, fmt.Sprintf(format, arguments...)})
+		a.Dropped = append(a.Dropped, Dropped{Name: name, Reason: fmt.Sprintf(format, arguments...)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(business.Capabilities)) {
 		theirs, ok := platform.Capabilities[name]
@@ -109,13 +113,14 @@ func Negotiate(
 	wanted := map[string]*Requires{}
 	if requires != nil {
 		for _, name := range slices.Sorted(maps.Keys(a.Capabilities)) {
-			schema := a.Capabilities[name].Schema
-			if schema == "" {
+			active := a.Capabilities[name]
+			if active.Schema == "" || len(active.Extends) == 0 {
 				continue
 			}
-			r, err := requires(name, schema)
+			r, err := requires(name, active.Schema)
 			if err != nil {
 				drop(name, "its schema cannot be read: %v", err)
+				a.Dropped[len(a.Dropped)-1].Unfit = true
 				continue
 			}
 			wanted[name] = r
@@ -124,9 +129,10 @@ func Negotiate(
 	for changed := true; changed; {
 		changed = false
 		for _, name := range slices.Sorted(maps.Keys(a.Capabilities)) {
-			reason := a.unmet(name, wanted[name])
+			reason, unfit := a.unmet(name, wanted[name])
 			if reason != "" {
 				drop(name, "%s", reason)
+				a.Dropped[len(a.Dropped)-1].Unfit = unfit
 				changed = true
 			}
 		}
@@ -179,26 +185,27 @@ func highest(name string, platform, business []Capability) (Active, string) {
 	return found, "there is no version of it that both have"
 }
 
-// unmet tells why a capability cannot be active beside the others that are; empty if it can.
-func (a *Agreement) unmet(name string, wanted *Requires) string {
+// unmet tells why a capability cannot be active beside the others that are; empty if it can. Unfit tells that this lies
+// in what its schema requires.
+func (a *Agreement) unmet(name string, wanted *Requires) (reason string, unfit bool) {
 	active := a.Capabilities[name]
 	if len(active.Extends) > 0 && !slices.ContainsFunc(active.Extends, a.Has) {
-		return fmt.Sprintf("nothing that it extends is active (%v)", active.Extends)
+		return fmt.Sprintf("nothing that it extends is active (%v)", active.Extends), false
 	}
 	if wanted == nil {
-		return ""
+		return "", false
 	}
 	if wanted.Protocol != nil && !wanted.Protocol.holds(string(a.Release)) {
-		return fmt.Sprintf("it requires UCP %s", wanted.Protocol)
+		return fmt.Sprintf("it requires UCP %s", wanted.Protocol), true
 	}
 	for _, other := range slices.Sorted(maps.Keys(wanted.Capabilities)) {
 		needs := wanted.Capabilities[other]
 		// Of several parents an extension needs one only; what is not active is not extended, so it is not required.
 		if there, ok := a.Capabilities[other]; ok && !needs.holds(there.Version) {
-			return fmt.Sprintf("it requires %s %s, and %s is active", other, needs, there.Version)
+			return fmt.Sprintf("it requires %s %s, and %s is active", other, needs, there.Version), true
 		}
 	}
-	return ""
+	return "", false
 }
 
 // String shows the range as a person writes it.

@@ -154,14 +154,81 @@ func TestNegotiate(t *testing.T) {
 }
 
 func TestASchemaThatCannotBeReadIsNotUsed(t *testing.T) {
-	c := capability("2026-04-08")
-	c.Schema = "https://ucp.dev/schemas/checkout.json"
-	p := &negotiation.Profile{Capabilities: capabilities{checkout: {c}}}
-	agreement, err := negotiation.Negotiate(wire.April2026, p, p, func(string, string) (*negotiation.Requires, error) {
+	base, extension := capability("2026-04-08"), capability("2026-04-08", checkout)
+	base.Schema, extension.Schema = "https://ucp.dev/schemas/checkout.json", "https://ucp.dev/schemas/discount.json"
+	p := &negotiation.Profile{Capabilities: capabilities{
+		checkout: {base}, discount: {extension}, loyalty: {capability("2026-04-08", discount)},
+	}}
+	asked := []string{}
+	agreement, err := negotiation.Negotiate(wire.April2026, p, p, func(name, _ string) (*negotiation.Requires, error) {
+		asked = append(asked, name)
 		return nil, errors.New("no such place")
 	})
-	require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.CapabilitiesIncompatible})
-	require.Contains(t, agreement.Dropped[0].Reason, "no such place")
+	require.NoError(t, err)
+	require.Equal(t, []string{discount}, asked, "what extends nothing requires nothing, and what has no schema has none to ask for")
+	require.True(t, agreement.Has(checkout))
+	require.Len(t, agreement.Dropped, 2)
+	require.Contains(t, agreement.Dropped[1].Reason, "no such place")
+	require.True(t, agreement.Dropped[1].Unfit)
+	require.False(t, agreement.Dropped[0].Unfit, "it fell with what it extends")
+}
+
+// TestWhatASchemaRequires reads schemas of extensions, and none of what only looks like one.
+func TestWhatASchemaRequires(t *testing.T) {
+	for _, test := range []struct {
+		schema string
+		want   *negotiation.Requires
+		wrong  string
+	}{
+		{schema: `{}`},
+		{schema: `{"name":"com.acme.shopping.loyalty","$defs":{}}`},
+		{schema: `{"requires":{}}`, want: &negotiation.Requires{}},
+		{schema: `{"requires":{"protocol":{"min":"2026-01-23"},"new":1}}`, want: &negotiation.Requires{Protocol: &negotiation.Range{Min: "2026-01-23"}}},
+		{
+			schema: `{"$defs":{"dev.ucp.shopping.checkout":{}},"requires":{"capabilities":{"dev.ucp.shopping.checkout":{"min":"2026-01-23","max":"2026-09-01"}}}}`,
+			want:   &negotiation.Requires{Capabilities: map[string]negotiation.Range{checkout: {Min: "2026-01-23", Max: "2026-09-01"}}},
+		},
+		{schema: `[]`, wrong: "no JSON object"},
+		{schema: `{"name":"com.acme.shopping.tiers"}`, wrong: "another"},
+		{schema: `{"requires":7}`, wrong: "no object"},
+		{schema: `{"requires":{"protocol":"2026-01-23"}}`, wrong: "no range"},
+		{schema: `{"requires":{"protocol":{"min":"soon"}}}`, wrong: "no range"},
+		{schema: `{"requires":{"protocol":{"min":"2026-01-23","max":"2026-02-31"}}}`, wrong: "no range"},
+		{schema: `{"requires":{"capabilities":[]}}`, wrong: "no object"},
+		{schema: `{"requires":{"capabilities":{"dev.ucp.shopping.checkout":{"min":"2026-01-23"}}}}`, wrong: "does not define"},
+	} {
+		got, err := negotiation.ParseRequires(loyalty, []byte(test.schema))
+		if test.wrong != "" {
+			require.ErrorIs(t, err, negotiation.ErrSchema, test.schema)
+			require.ErrorContains(t, err, test.wrong)
+			continue
+		}
+		require.NoError(t, err, test.schema)
+		require.Equal(t, test.want, got, test.schema)
+	}
+}
+
+// FuzzParseRequires: whatever a schema says, what comes of it can be judged.
+func FuzzParseRequires(f *testing.F) {
+	f.Add(`{"requires":{"protocol":{"min":"2026-01-23","max":"2026-09-01"},"capabilities":{"a.b":{"min":"2026-01-23"}}},"$defs":{"a.b":{}}}`)
+	f.Add(`{"name":"com.acme.shopping.loyalty","requires":null}`)
+	f.Fuzz(func(t *testing.T, schema string) {
+		r, err := negotiation.ParseRequires(loyalty, []byte(schema))
+		if err != nil || r == nil {
+			return
+		}
+		ranges := []negotiation.Range{}
+		if r.Protocol != nil {
+			ranges = append(ranges, *r.Protocol)
+		}
+		for _, other := range r.Capabilities {
+			ranges = append(ranges, other)
+		}
+		for _, r := range ranges {
+			require.True(t, negotiation.ValidVersion(r.Min))
+			require.True(t, r.Max == "" || negotiation.ValidVersion(r.Max))
+		}
+	})
 }
 
 func TestAResponseNamesWhatIsRelevant(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -39,7 +40,9 @@ var ErrBusy = errors.New("ucp: too many profiles are being fetched")
 
 // Source checks URLs and asks for what is there. [*guard.Guard] is one, which says what the methods do.
 type Source interface {
+	// Check reads a URL, and refuses one that must not be asked. Nothing is asked for.
 	Check(text string) (*url.URL, error)
+	// Get asks for what is at a URL, in a form that accept names as an HTTP Accept header does.
 	Get(ctx context.Context, text, accept string) (*guard.Response, error)
 }
 
@@ -65,11 +68,13 @@ type Fetcher struct {
 
 	mu   sync.Mutex
 	kept *cache
+	// renewed is when a profile of an origin was fetched anew for a key that the one before had not.
+	renewed map[string]time.Time
 }
 
 // New makes a fetcher.
 func New(options Options) (*Fetcher, error) {
-	f := &Fetcher{options: options, source: options.Source}
+	f := &Fetcher{options: options, source: options.Source, renewed: make(map[string]time.Time)}
 	if f.source == nil {
 		g, err := guard.New(guard.Options{Timeout: 10 * time.Second})
 		if err != nil {
@@ -91,8 +96,8 @@ func (f *Fetcher) Get(ctx context.Context, profileURL string) (*negotiation.Prof
 }
 
 // Key finds a key in the profile at a URL. Where the profile that is kept does not have it, it is fetched again, at most
-// once in [MinimumAge]: the other party may have a new key. Beside those of [Fetcher.Get] the error may be
-// [negotiation.KeyNotFound].
+// once in [MinimumAge] for all that is at one origin: the other party may have a new key (UCP 2026-04-08, overview,
+// fetching, 6). Beside those of [Fetcher.Get] the error may be [negotiation.KeyNotFound].
 func (f *Fetcher) Key(ctx context.Context, profileURL, id string) (negotiation.Key, error) {
 	p, err := f.Get(ctx, profileURL)
 	if err != nil {
@@ -101,8 +106,10 @@ func (f *Fetcher) Key(ctx context.Context, profileURL, id string) (negotiation.K
 	if key, ok := p.Key(id); ok {
 		return key, nil
 	}
-	if p, err = f.get(ctx, profileURL, time.Now().Add(-MinimumAge)); err != nil {
-		return negotiation.Key{}, err
+	if f.mayRenew(profileURL) {
+		if p, err = f.get(ctx, profileURL, time.Now().Add(-MinimumAge)); err != nil {
+			return negotiation.Key{}, err
+		}
 	}
 	if key, ok := p.Key(id); ok {
 		return key, nil
@@ -110,6 +117,34 @@ func (f *Fetcher) Key(ctx context.Context, profileURL, id string) (negotiation.K
 	return negotiation.Key{}, &negotiation.Error{
 		Code: negotiation.KeyNotFound, Content: fmt.Sprintf("The profile has no key %q.", id),
 	}
+}
+
+// mayRenew tells whether a profile that is kept may be fetched anew now. One that is younger than [MinimumAge] is not, and
+// that counts for nothing.
+func (f *Fetcher) mayRenew(profileURL string) bool {
+	at, err := url.Parse(profileURL)
+	if err != nil {
+		return false
+	}
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if e, ok := f.kept.get(profileURL); ok && now.Sub(e.fetched) < MinimumAge {
+		return false
+	}
+	origin := at.Scheme + "://" + at.Host
+	if now.Sub(f.renewed[origin]) < MinimumAge {
+		return false
+	}
+	if len(f.renewed) >= f.kept.most { // Who is forgotten may be asked once more.
+		for other, when := range f.renewed {
+			if len(f.renewed) >= f.kept.most || now.Sub(when) >= MinimumAge {
+				delete(f.renewed, other)
+			}
+		}
+	}
+	f.renewed[origin] = now
+	return true
 }
 
 // get gives a profile that was fetched after a time, the zero time for any that is still good.
@@ -122,6 +157,10 @@ func (f *Fetcher) get(ctx context.Context, at string, after time.Time) (*negotia
 	}
 	// The request goes on when the first who asked gives up: the others wait for it too. The source ends it.
 	result := f.flights.DoChan(at, func() (any, error) {
+		// Somebody may have fetched it since it was looked for.
+		if e, ok := f.lookup(at); ok && e.good(time.Now(), after) {
+			return e.profile, e.err
+		}
 		return f.fetch(context.WithoutCancel(ctx), at)
 	})
 	select {
@@ -171,12 +210,15 @@ func (f *Fetcher) ask(ctx context.Context, at string) (*negotiation.Profile, tim
 	var (
 		wrongURL     *guard.URLError
 		wrongAddress *guard.AddressError
+		unresolved   *net.DNSError
 	)
 	switch {
 	case errors.Is(err, guard.ErrTooLarge):
 		return nil, 0, &negotiation.Error{Code: negotiation.ProfileMalformed, Content: "The profile is too large.", Err: err}
 	case errors.As(err, &wrongURL), errors.As(err, &wrongAddress):
 		return nil, 0, &negotiation.Error{Code: negotiation.InvalidProfileURL, Content: "The URL of the profile may not be used.", Err: err}
+	case errors.As(err, &unresolved) && unresolved.IsNotFound:
+		return nil, 0, &negotiation.Error{Code: negotiation.InvalidProfileURL, Content: "There is no such host as that of the profile.", Err: err}
 	case err != nil:
 		return unreachable("The profile cannot be fetched.", err)
 	case response.Status != http.StatusOK:

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -207,7 +208,39 @@ func TestKeysAreLookedForAgain(t *testing.T) {
 			require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.KeyNotFound})
 		}
 		require.Equal(t, int64(2), asked.Load())
+		// Nor do keys of many profiles that are at one place.
+		for i := range 5 {
+			_, err = f.Get(ctx, fmt.Sprint("http://localhost/other", i))
+			require.NoError(t, err)
+		}
+		time.Sleep(profiles.MinimumAge + time.Second)
+		before := asked.Load()
+		for i := range 5 {
+			_, err = f.Key(ctx, fmt.Sprint("http://localhost/other", i), "k2")
+			require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.KeyNotFound})
+		}
+		require.Equal(t, before+1, asked.Load())
+		_, err = f.Get(ctx, "http://elsewhere/p")
+		require.NoError(t, err)
+		time.Sleep(profiles.MinimumAge + time.Second)
+		_, err = f.Key(ctx, "http://elsewhere/p", "k2")
+		require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.KeyNotFound})
+		require.Equal(t, before+3, asked.Load(), "another place is another matter")
 	})
+}
+
+// TestAHostThatIsNone: a URL that leads nowhere is a wrong one (UCP 2026-04-08, overview, error codes); a host that does not
+// answer is not.
+func TestAHostThatIsNone(t *testing.T) {
+	for code, err := range map[negotiation.Code]error{
+		negotiation.InvalidProfileURL:  &net.DNSError{Name: "nowhere.example", IsNotFound: true},
+		negotiation.ProfileUnreachable: &net.DNSError{Name: "nowhere.example", IsTimeout: true},
+	} {
+		f, failed := profiles.New(profiles.Options{Source: &source{err: fmt.Errorf("guard: %w", err)}})
+		require.NoError(t, failed)
+		_, got := f.Get(t.Context(), "https://nowhere.example/p")
+		require.ErrorIs(t, got, &negotiation.Error{Code: code})
+	}
 }
 
 // inMemory is a fetcher of profiles that are nowhere but here.
@@ -222,11 +255,15 @@ func inMemory(t *testing.T, cacheControl string) (*atomic.Int64, *profiles.Fetch
 type source struct {
 	asked  atomic.Int64
 	header http.Header
+	err    error
 }
 
 func (*source) Check(text string) (*url.URL, error) { return url.Parse(text) }
 
 func (s *source) Get(context.Context, string, string) (*guard.Response, error) {
 	s.asked.Add(1)
+	if s.err != nil {
+		return nil, s.err
+	}
 	return &guard.Response{Status: http.StatusOK, Header: s.header, Body: []byte(profile)}, nil
 }

@@ -91,7 +91,8 @@ func purchase(
 		case o := <-seen:
 			if o.Action != action {
 				words, _ := o.Value("messages")
-				require.FailNow(t, "not "+action, "%v %s", o, words)
+				notice, _ := o.Value("notice")
+				require.FailNow(t, "not "+action, "%v %s %s", o, words, notice)
 			}
 			return o
 		case <-ctx.Done():

@@ -54,6 +54,11 @@ func (f *front) say(method, path, body string, headers ...string) spoken {
 			r.Header.Del(headers[i])
 		}
 	}
+	return f.do(r)
+}
+
+func (f *front) do(r *http.Request) spoken {
+	f.t.Helper()
 	response, err := f.Client().Do(r)
 	require.NoError(f.t, err)
 	raw, err := io.ReadAll(response.Body)

@@ -23,6 +23,7 @@ import (
 
 // stall is a shop in memory, without a network, for tests in which time is made.
 type stall struct {
+	rules   *enactment.Rules
 	local   *syncserver.Local
 	store   *keyvalue.Memory
 	options ucp.InboundOptions
@@ -39,7 +40,7 @@ func newStall(t testing.TB, changes ...configure) *stall {
 	require.NoError(t, err)
 	data, err := shop.ReadData(shop.Lamps())
 	require.NoError(t, err)
-	s.local = syncserver.NewLocal(rules)
+	s.rules, s.local = rules, syncserver.NewLocal(rules)
 	logger := slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	so := shop.Options{
 		Currency: "EUR", Catalogue: data, Shipping: data, Discounts: data, Stock: shop.NewStock(s.store, data.Pieces),

@@ -4,19 +4,23 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/bridge/guard"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/internal/schematest"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
+	required "github.com/strabo-engine/strabo/bridge/ucp/schemas"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
@@ -58,6 +62,10 @@ func newAgency(t *testing.T) *agency {
 	mux.HandleFunc("/orders", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, entries("ucp.dev", "order")) })
 	mux.HandleFunc("/foreign", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, entries("evil.example", "checkout", "order"))
+	})
+	mux.HandleFunc("/picky", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Replace(entries("ucp.dev", "checkout", "order"), `"capabilities":{`,
+			`"capabilities":{"dev.ucp.shopping.discount":[{"version":"2026-04-08","extends":"dev.ucp.shopping.checkout","schema":"https://ucp.dev/next/discount.json"}],`, 1))
 	})
 	mux.HandleFunc("/old", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"ucp":{"version":"2020-01-01"}}`)
@@ -180,6 +188,56 @@ func post(t *testing.T, server *httptest.Server, path, profile, body string, cha
 	said, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	return response.StatusCode, string(said)
+}
+
+// An extension whose schema asks for what is not there, or cannot be had, is not active; the platform is told why, each time.
+func TestAnExtensionThatRequiresMore(t *testing.T) {
+	b, agents := newTown(t).open(t), newAgency(t)
+	body := `{"line_items":[{"item":{"id":"oil-lamp"},"quantity":1}],"discounts":{"codes":["KEEPER10"]}}`
+	for _, test := range []struct{ schema, active, why string }{
+		{`{"requires":{"protocol":{"min":"2026-04-08"}}}`, "KEEPER10", ""},
+		{`{"requires":{"protocol":{"min":"2027-01-01"}}}`, "", "it requires UCP from 2027-01-01"},
+		{
+			`{"requires":{"capabilities":{"dev.ucp.shopping.checkout":{"min":"2026-01-01","max":"2026-01-23"}}},"$defs":{"dev.ucp.shopping.checkout":{}}}`,
+			"", "it requires dev.ucp.shopping.checkout 2026-01-01 to 2026-01-23, and 2026-04-08 is active",
+		},
+		{`{"requires":7}`, "", "its schema cannot be read"},
+		{"", "", "the schema is not known here"},
+	} {
+		t.Run(test.why, func(t *testing.T) {
+			files := fstest.MapFS{}
+			if test.schema != "" {
+				files["ucp.dev/next/discount.json"] = &fstest.MapFile{Data: []byte(test.schema)}
+			}
+			logs := new(logged)
+			server := allReleases(t, b, func(o *ucp.ReleasesOptions) {
+				o.Schemas = required.New(required.Options{Directory: files})
+				o.Store = keyvalue.NewMemory(ucp.KeysRemembered)
+				o.Logger = slog.New(slog.NewTextHandler(logs, nil))
+			})
+			key := rand.Text()
+			for range 2 {
+				status, said := post(t, server, "/ucp/2026-04-08/checkout-sessions", agents.URL+"/picky", body, func(r *http.Request) { r.Header.Set("Idempotency-Key", key) })
+				require.Equal(t, 201, status, said)
+				require.Contains(t, said, test.why)
+				require.Contains(t, logs.String(), test.why)
+				if test.active != "" {
+					require.Contains(t, said, test.active)
+					require.NotContains(t, said, "extension_not_active")
+				} else {
+					require.NotContains(t, said, "KEEPER10")
+					require.Contains(t, said, "extension_not_active")
+				}
+			}
+		})
+	}
+	// What is no says what is active, too.
+	status, said := post(t, allReleases(t, b, nil), "/ucp/2026-04-08/checkout-sessions/none/cancel", agents.URL+"/2026-04-08", "", nil)
+	require.Equal(t, 200, status)
+	require.Contains(t, said, `"dev.ucp.shopping.checkout":[{"version":"2026-04-08"}]`)
+	status, said = post(t, allReleases(t, b, nil), "/ucp/2026-04-08/checkout-sessions", agents.URL+"/nothing", body, nil)
+	require.Equal(t, 200, status)
+	require.Contains(t, said, `"ucp":{"capabilities":{},"status":"error","version":"2026-04-08"}`)
 }
 
 // The profile of each release is found from the one that everybody knows, and says where its checkouts are.

@@ -93,16 +93,23 @@ func (s *Signer) SignRequest(r *http.Request, body []byte) error {
 		r.Header.Set("Content-Digest", Digest(body))
 	}
 	covered := append(components(r, body), present(r.Header, slices.Clone(webhookHeaders)...)...)
-	err := httpsig.Sign(plain(r.Context(), r, body), httpsig.SigningProfile{
-		Algorithm: algorithmOf(s.key.Curve),
-		Fields:    httpsig.Fields(covered...),
-		Metadata:  []httpsig.Metadata{httpsig.MetaCreated, httpsig.MetaKeyID},
-		Label:     label,
-	}, httpsig.SigningKey{Key: s.key, MetaKeyID: s.id})
+	signs, err := s.covering(covered)
+	if err == nil {
+		err = signs.Sign(plain(r.Context(), r, body))
+	}
 	if err != nil {
 		return fmt.Errorf("ucp: sign: %w", err)
 	}
 	return nil
+}
+
+func (s *Signer) covering(components []string) (*httpsig.Signer, error) {
+	return httpsig.NewSigner(httpsig.SigningProfile{
+		Algorithm: algorithmOf(s.key.Curve),
+		Fields:    httpsig.Fields(components...),
+		Metadata:  []httpsig.Metadata{httpsig.MetaCreated, httpsig.MetaKeyID},
+		Label:     label,
+	}, httpsig.SigningKey{Key: s.key, MetaKeyID: s.id})
 }
 
 // Verified is what a good signature says.
@@ -125,56 +132,84 @@ func (v Verified) Covers(component string) bool {
 // [negotiation.SignatureInvalid], [negotiation.DigestMismatch], [negotiation.AlgorithmUnsupported], or what keys
 // returns. It blocks as long as keys does.
 func VerifyRequest(ctx context.Context, r *http.Request, body []byte, keys Keys) (Verified, error) {
+	return verifyRequest(ctx, r, body, keys, components(r, body))
+}
+
+// VerifyWebhook does what [VerifyRequest] does, for a webhook, whose signature need not cover UCP-Agent: the document of
+// orders shows one that does not (UCP 2026-04-08, order, webhook signature verification). So the keys have to be those of
+// a business that is known otherwise.
+func VerifyWebhook(ctx context.Context, r *http.Request, body []byte, keys Keys) (Verified, error) {
+	needed := slices.DeleteFunc(components(r, body), func(name string) bool { return name == "ucp-agent" })
+	return verifyRequest(ctx, r, body, keys, needed)
+}
+
+func verifyRequest(ctx context.Context, r *http.Request, body []byte, keys Keys, needed []string) (Verified, error) {
 	var v Verified
 	if r.Header.Get("Signature") == "" || r.Header.Get("Signature-Input") == "" {
 		return v, &negotiation.Error{Code: negotiation.SignatureMissing, Content: "The request is not signed."}
 	}
-	invalid := func(content string, err error) (Verified, error) {
-		return Verified{}, &negotiation.Error{Code: negotiation.SignatureInvalid, Content: content, Err: err}
-	}
-	// The library takes the first line of each header, takes components that it does not know for empty, and panics on
-	// parameters of a wrong type, so what reaches it is checked first.
-	input, name, err := signatureInput(r.Header)
+	profile, err := v.read(r.Header, body, needed, "@method", "@authority", "@path", "@query")
 	if err != nil {
-		return invalid("The header Signature-Input cannot be read.", err)
+		return Verified{}, err
+	}
+	result, err := httpsig.Verify(plain(ctx, r, body), fetcher{keys}, profile)
+	return v.judged(result, err)
+}
+
+func invalid(content string, err error) error {
+	return &negotiation.Error{Code: negotiation.SignatureInvalid, Content: content, Err: err}
+}
+
+// read finds out what the signature of a message covers, and whether that is what it has to; derived are the components
+// that a message of its kind has beside its headers. It gives what the library is to verify.
+//
+// The library takes the first line of each header, takes components that it does not know for empty, and panics on
+// parameters of a wrong type, so what reaches it is checked first.
+func (v *Verified) read(header http.Header, body []byte, needed []string, derived ...string) (httpsig.VerifyProfile, error) {
+	input, name, err := signatureInput(header)
+	if err != nil {
+		return httpsig.VerifyProfile{}, invalid("The header Signature-Input cannot be read.", err)
 	}
 	for _, name := range input.Params.Names() {
 		value, _ := input.Params.Get(name)
 		if !parameterFits(name, value) {
-			return invalid(fmt.Sprintf("The signature has a parameter %s that is not understood.", name), nil)
+			return httpsig.VerifyProfile{}, invalid(fmt.Sprintf("The signature has a parameter %s that is not understood.", name), nil)
 		}
 	}
 	for _, item := range input.Items {
 		component, ok := item.Value.(string)
-		if !ok || len(item.Params.Names()) > 0 || strings.HasPrefix(component, "@") &&
-			!slices.Contains([]string{"@method", "@authority", "@path", "@query"}, component) {
-			return invalid(fmt.Sprintf("The signature covers %v, which is not understood.", item.Value), nil)
+		if !ok || len(item.Params.Names()) > 0 || strings.HasPrefix(component, "@") && !slices.Contains(derived, component) {
+			return httpsig.VerifyProfile{}, invalid(fmt.Sprintf("The signature covers %v, which is not understood.", item.Value), nil)
 		}
 		v.Covered = append(v.Covered, component)
 	}
-	for _, component := range components(r, body) {
+	for _, component := range needed {
 		if !v.Covers(component) {
-			return invalid("The signature does not cover "+component+".", nil)
+			return httpsig.VerifyProfile{}, invalid("The signature does not cover "+component+".", nil)
 		}
 	}
-	if len(body) > 0 && !digests(r.Header, body) {
-		return v, &negotiation.Error{Code: negotiation.DigestMismatch, Content: "The body is not the one of Content-Digest."}
+	if len(body) > 0 && !digests(header, body) {
+		return httpsig.VerifyProfile{}, &negotiation.Error{Code: negotiation.DigestMismatch, Content: "The body is not the one of Content-Digest."}
 	}
-	result, err := httpsig.Verify(plain(ctx, r, body), fetcher{keys}, httpsig.VerifyProfile{
+	return httpsig.VerifyProfile{
 		SignatureLabel:       name,
 		RequiredMetadata:     []httpsig.Metadata{httpsig.MetaKeyID},
 		AllowedAlgorithms:    []httpsig.Algorithm{httpsig.Algo_ECDSA_P256_SHA256, httpsig.Algo_ECDSA_P384_SHA384},
 		CreatedValidDuration: MaximumAge,
-	})
+	}, nil
+}
+
+// judged gives what the library has found.
+func (v *Verified) judged(result httpsig.VerifyResult, err error) (Verified, error) {
 	var known *negotiation.Error
 	switch {
 	case err == nil:
 		v.Key, err = result.KeyID()
-		return v, err
+		return *v, err
 	case errors.As(err, &known):
 		return Verified{}, known
 	}
-	return invalid("The signature does not verify.", err)
+	return Verified{}, invalid("The signature does not verify.", err)
 }
 
 // parameterFits tells whether a parameter of a signature is one of RFC 9421, section 2.3, and of its type.

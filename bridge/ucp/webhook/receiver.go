@@ -244,7 +244,7 @@ func (r *Receiver) verify(ctx context.Context, request *http.Request, body []byt
 		if at < 0 {
 			return Origin{}, signature.Verified{}, foreign()
 		}
-		verified, err := signature.VerifyRequest(ctx, request, body, r.keysOf(agent.Profile))
+		verified, err := signature.VerifyWebhook(ctx, request, body, r.keysOf(agent.Profile))
 		return origins[at], verified, err
 	}
 	return r.verifyDetached(ctx, request.Header.Get("Request-Signature"), body, origins)

@@ -10,13 +10,14 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // agents plays purchases with adapters: two processes of the seller share the work, and each purchase is quoted and
 // completed once.
 func agents(t *testing.T, system System) {
 	const purchases = 12
-	rules := Rules(t, Purchase)
+	rules := played.Rules(t, played.Purchase)
 	executor := system(t, rules)
 	ctx, stop := context.WithCancel(bounded(t))
 	var running sync.WaitGroup
@@ -87,7 +88,7 @@ func agents(t *testing.T, system System) {
 	mu.Lock()
 	defer mu.Unlock()
 	for n := range purchases {
-		require.Equal(t, 1, quoted[KeyOf(fmt.Sprint(n))])
-		require.Equal(t, 1, observed[KeyOf(fmt.Sprint(n))])
+		require.Equal(t, 1, quoted[played.KeyOf(fmt.Sprint(n))])
+		require.Equal(t, 1, observed[played.KeyOf(fmt.Sprint(n))])
 	}
 }

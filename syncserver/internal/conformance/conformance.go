@@ -1,3 +1,5 @@
+// Package conformance holds the tests that every executor of this folder must pass, in whatever way it finalises. They are
+// played with [played.Purchase]. Start reading at [Run].
 package conformance
 
 import (
@@ -14,6 +16,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/played"
 )
 
 // System makes a system for the rules of one test. Each call of the function that it returns gives an executor as
@@ -135,78 +138,78 @@ func Brief(d adapter.Delivery) string {
 }
 
 func outcomes(t *testing.T, system System) {
-	executor := system(t, Rules(t, Purchase))
+	executor := system(t, played.Rules(t, played.Purchase))
 	e := executor()
-	require.Equal(t, uint64(1), Accepted(t, e, Attempt(Buyer, "RFQ", "1", "item", "fig")).Sequence)
-	quoted := Accepted(t, executor(), Attempt(Seller, "Quote", "1", "price", 5))
+	require.Equal(t, uint64(1), Accepted(t, e, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig")).Sequence)
+	quoted := Accepted(t, executor(), played.Attempt(played.Seller, "Quote", "1", "price", 5))
 	require.Equal(t, uint64(2), quoted.Sequence)
 	item, _ := quoted.Instance.Value("item")
 	require.Equal(t, `"fig"`, item.String(), "what is bound is filled in")
-	require.Equal(t, uint64(1), Accepted(t, e, Attempt(Buyer, "RFQ", "2", "item", "fig")).Sequence)
-	Accepted(t, e, Attempt(Buyer, "Reject", "1"))
+	require.Equal(t, uint64(1), Accepted(t, e, played.Attempt(played.Buyer, "RFQ", "2", "item", "fig")).Sequence)
+	Accepted(t, e, played.Attempt(played.Buyer, "Reject", "1"))
 	for _, test := range []struct {
 		attempt enactment.Attempt
 		want    enactment.Code
 	}{
-		{Attempt(Buyer, "Accept", "1", "address", "here"), enactment.Excluded},
-		{Attempt(Seller, "Quote", "2", "price", 1, "item", "date"), enactment.BoundDifferently},
-		{Attempt(Seller, "Stop", "3"), enactment.NotEnabled},
-		{Attempt(Seller, "Ship", "1"), enactment.UnknownAction},
-		{Attempt(Seller, "RFQ", "4", "item", "fig"), enactment.WrongRole},
-		{enactment.Attempt{ID: "a", Identity: Buyer, Action: "RFQ"}, enactment.Malformed},
-		{Attempt(Buyer, "RFQ", "5", "item", "fig", "colour", "red"), enactment.Malformed},
-		{Attempt(Buyer, "RFQ", "6"), enactment.Missing},
+		{played.Attempt(played.Buyer, "Accept", "1", "address", "here"), enactment.Excluded},
+		{played.Attempt(played.Seller, "Quote", "2", "price", 1, "item", "date"), enactment.BoundDifferently},
+		{played.Attempt(played.Seller, "Stop", "3"), enactment.NotEnabled},
+		{played.Attempt(played.Seller, "Ship", "1"), enactment.UnknownAction},
+		{played.Attempt(played.Seller, "RFQ", "4", "item", "fig"), enactment.WrongRole},
+		{enactment.Attempt{ID: "a", Identity: played.Buyer, Action: "RFQ"}, enactment.Malformed},
+		{played.Attempt(played.Buyer, "RFQ", "5", "item", "fig", "colour", "red"), enactment.Malformed},
+		{played.Attempt(played.Buyer, "RFQ", "6"), enactment.Missing},
 	} {
 		require.Equal(t, test.want, Refused(t, e, test.attempt), "%s", test.attempt.Action)
 	}
 }
 
 func copies(t *testing.T, system System) {
-	executor := system(t, Rules(t, Purchase))
+	executor := system(t, played.Rules(t, played.Purchase))
 	e, other := executor(), executor()
-	Accepted(t, e, Attempt(Buyer, "RFQ", "1", "item", "fig"))
-	early := Attempt(Buyer, "Accept", "1", "address", "here")
+	Accepted(t, e, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"))
+	early := played.Attempt(played.Buyer, "Accept", "1", "address", "here")
 	require.Equal(t, enactment.Missing, Refused(t, e, early))
-	quote := Attempt(Seller, "Quote", "1", "price", 5)
+	quote := played.Attempt(played.Seller, "Quote", "1", "price", 5)
 	first := Accepted(t, e, quote)
 	require.Equal(t, first, Accepted(t, other, quote), "it happened once")
 	require.Equal(t, enactment.Missing, Refused(t, other, early), "a refusal is an answer too, though by now it could be")
-	changed := Attempt(Seller, "Quote", "1", "price", 6)
+	changed := played.Attempt(played.Seller, "Quote", "1", "price", 6)
 	require.Equal(t, enactment.Malformed, Refused(t, e, changed))
-	elsewhere := Attempt(Seller, "Quote", "2", "price", 5)
+	elsewhere := played.Attempt(played.Seller, "Quote", "2", "price", 5)
 	elsewhere.ID = quote.ID
 	require.Contains(t, []enactment.Code{enactment.Malformed, enactment.NotEnabled}, Refused(t, e, elsewhere),
 		"an id is unique for its identity; another server than the first need not know")
-	stranger := Attempt(Buyer, "RFQ", "3", "item", "fig")
+	stranger := played.Attempt(played.Buyer, "RFQ", "3", "item", "fig")
 	stranger.ID = quote.ID
 	Accepted(t, e, stranger)
 }
 
 func copiesTogether(t *testing.T, system System) {
-	executor := system(t, Rules(t, Purchase))
-	rfq := Attempt(Buyer, "RFQ", "1", "item", "fig")
+	executor := system(t, played.Rules(t, played.Purchase))
+	rfq := played.Attempt(played.Buyer, "RFQ", "1", "item", "fig")
 	require.Equal(t, []enactment.Code{"", "", ""}, together(t, executor(), rfq, rfq, rfq))
-	a, b := Attempt(Seller, "Quote", "1", "price", 5), Attempt(Seller, "Quote", "1", "price", 6)
+	a, b := played.Attempt(played.Seller, "Quote", "1", "price", 5), played.Attempt(played.Seller, "Quote", "1", "price", 6)
 	codes := together(t, executor(), a, b)
 	require.ElementsMatch(t, []enactment.Code{"", enactment.Malformed}, codes)
 }
 
 func races(t *testing.T, system System) {
 	const enactments = 30
-	executor := system(t, Rules(t, Purchase))
+	executor := system(t, played.Rules(t, played.Purchase))
 	one, two := executor(), executor()
 	ctx := bounded(t)
 	var done sync.WaitGroup
 	won := make([]int, enactments)
 	for n := range enactments {
 		id := fmt.Sprint(n)
-		Accepted(t, one, Attempt(Buyer, "RFQ", id, "item", "fig"))
+		Accepted(t, one, played.Attempt(played.Buyer, "RFQ", id, "item", "fig"))
 		results := make([]enactment.Outcome, 2)
 		done.Go(func() {
 			var both sync.WaitGroup
-			both.Go(func() { results[0], _ = one.Attempt(ctx, Attempt(Buyer, "Reject", id)) })
+			both.Go(func() { results[0], _ = one.Attempt(ctx, played.Attempt(played.Buyer, "Reject", id)) })
 			both.Go(func() {
-				results[1], _ = two.Attempt(ctx, Attempt(Buyer, "Accept", id, "price", 1, "address", "here"))
+				results[1], _ = two.Attempt(ctx, played.Attempt(played.Buyer, "Accept", id, "price", 1, "address", "here"))
 			})
 			both.Wait()
 			for _, o := range results {
@@ -221,21 +224,21 @@ func races(t *testing.T, system System) {
 }
 
 func sight(t *testing.T, system System) {
-	executor := system(t, Rules(t, Purchase))
+	executor := system(t, played.Rules(t, played.Purchase))
 	e := executor()
 	feeds := map[string]adapter.Feed{}
-	for _, as := range []enactment.Identity{Buyer, Seller, Auditor} {
+	for _, as := range []enactment.Identity{played.Buyer, played.Seller, played.Auditor} {
 		feeds[as.Role] = Join(t, executor(), as)
 	}
-	Accepted(t, e, Attempt(Buyer, "RFQ", "1", "item", "fig"))
-	Accepted(t, e, Attempt(Seller, "Stop", "1"))
-	Accepted(t, e, Attempt(Seller, "Quote", "1", "price", 5))
-	Accepted(t, e, Attempt(Buyer, "Accept", "1", "address", "here"))
+	Accepted(t, e, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"))
+	Accepted(t, e, played.Attempt(played.Seller, "Stop", "1"))
+	Accepted(t, e, played.Attempt(played.Seller, "Quote", "1", "price", 5))
+	Accepted(t, e, played.Attempt(played.Buyer, "Accept", "1", "address", "here"))
 	all := []string{"1 1 RFQ", "1 2 Stop", "1 3 Quote", "1 4 Accept completed"}
 	for _, test := range []struct {
 		as   enactment.Identity
 		want []string
-	}{{Buyer, all}, {Seller, all}, {Auditor, all[3:]}} {
+	}{{played.Buyer, all}, {played.Seller, all}, {played.Auditor, all[3:]}} {
 		require.Equal(t, test.want, Receive(t, feeds[test.as.Role], len(test.want)))
 		require.NoError(t, feeds[test.as.Role].Close())
 		require.Equal(t, test.want, Receive(t, Join(t, executor(), test.as), len(test.want)), "history for who joins later")
@@ -243,11 +246,11 @@ func sight(t *testing.T, system System) {
 }
 
 func projection(t *testing.T, system System) {
-	executor := system(t, Rules(t, Purchase))
+	executor := system(t, played.Rules(t, played.Purchase))
 	e := executor()
-	Accepted(t, e, Attempt(Buyer, "RFQ", "1", "item", "fig"))
-	Accepted(t, e, Attempt(Buyer, "Accept", "1", "price", 5, "address", "here"))
-	feed := Join(t, executor(), Seller)
+	Accepted(t, e, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"))
+	Accepted(t, e, played.Attempt(played.Buyer, "Accept", "1", "price", 5, "address", "here"))
+	feed := Join(t, executor(), played.Seller)
 	Receive(t, feed, 1)
 	d, err := feed.Receive(bounded(t))
 	require.NoError(t, err)
@@ -257,26 +260,26 @@ func projection(t *testing.T, system System) {
 	price, sees := instance.Value("price")
 	require.True(t, sees)
 	require.Equal(t, "5", price.String())
-	require.Equal(t, Attempt(Buyer, "Accept", "1").ID, instance.Attempt)
+	require.Equal(t, played.Attempt(played.Buyer, "Accept", "1").ID, instance.Attempt)
 }
 
 func sharing(t *testing.T, system System) {
-	executor := system(t, Rules(t, Purchase))
+	executor := system(t, played.Rules(t, played.Purchase))
 	e := executor()
-	one := Join(t, executor(), Seller)
-	Accepted(t, e, Attempt(Buyer, "RFQ", "1", "item", "fig"))
+	one := Join(t, executor(), played.Seller)
+	Accepted(t, e, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"))
 	require.Equal(t, []string{"1 1 RFQ"}, Receive(t, one, 1))
 	ctx := bounded(t)
-	require.NoError(t, one.Store(ctx, KeyOf("1"), 1))
-	require.ErrorIs(t, one.Store(ctx, KeyOf("unknown"), 1), adapter.ErrRevoked)
+	require.NoError(t, one.Store(ctx, played.KeyOf("1"), 1))
+	require.ErrorIs(t, one.Store(ctx, played.KeyOf("unknown"), 1), adapter.ErrRevoked)
 
 	// Both live: what is one's stays with it, and nothing is lost or doubled.
-	two := Join(t, executor(), Seller)
-	Accepted(t, e, Attempt(Seller, "Quote", "1", "price", 5))
+	two := Join(t, executor(), played.Seller)
+	Accepted(t, e, played.Attempt(played.Seller, "Quote", "1", "price", 5))
 	require.Equal(t, []string{"1 2 Quote"}, Receive(t, one, 1))
 	const more = 20
 	for n := range more {
-		Accepted(t, e, Attempt(Buyer, "RFQ", fmt.Sprint("x", n), "item", "fig"))
+		Accepted(t, e, played.Attempt(played.Buyer, "RFQ", fmt.Sprint("x", n), "item", "fig"))
 	}
 	got := make(chan string)
 	receiving, stop := context.WithCancel(ctx)
@@ -308,7 +311,7 @@ func sharing(t *testing.T, system System) {
 	require.NoError(t, one.Close())
 	_, err := one.Receive(ctx)
 	require.ErrorIs(t, err, adapter.ErrClosed)
-	require.ErrorIs(t, one.Store(ctx, KeyOf("1"), 2), adapter.ErrRevoked)
+	require.ErrorIs(t, one.Store(ctx, played.KeyOf("1"), 2), adapter.ErrRevoked)
 	var taken []string
 	for len(taken) < 2 {
 		d, err := two.Receive(ctx)
@@ -323,14 +326,14 @@ func sharing(t *testing.T, system System) {
 func parties(t *testing.T, system System) {
 	b1, b2 := enactment.Identity{Role: "Buyer", Party: "b1"}, enactment.Identity{Role: "Buyer", Party: "b2"}
 	s1, s2 := enactment.Identity{Role: "Seller", Party: "s1"}, enactment.Identity{Role: "Seller", Party: "s2"}
-	executor := system(t, Rules(t, Purchase, enactment.WithParties("Buyer", "b1", "b2")))
+	executor := system(t, played.Rules(t, played.Purchase, enactment.WithParties("Buyer", "b1", "b2")))
 	e := executor()
 	feeds := make(map[enactment.Identity]adapter.Feed)
 	for _, as := range []enactment.Identity{b1, b2, s1, s2} {
 		feeds[as] = Join(t, executor(), as)
 	}
-	Accepted(t, e, Attempt(b1, "RFQ", "1", "item", "fig"))
-	named := Attempt(b2, "RFQ", "2", "item", "fig")
+	Accepted(t, e, played.Attempt(b1, "RFQ", "1", "item", "fig"))
+	named := played.Attempt(b2, "RFQ", "2", "item", "fig")
 	named.Parties = map[string]string{"Seller": "s2"}
 	Accepted(t, e, named)
 	// Who plays the seller in 1 is open, so both see it; the buyer is not.
@@ -340,25 +343,25 @@ func parties(t *testing.T, system System) {
 	require.Equal(t, []string{"2 1 RFQ"}, Receive(t, feeds[b2], 1))
 
 	// Whoever acts first has the part, and the other loses sight of it.
-	Accepted(t, e, Attempt(s1, "Quote", "1", "price", 5))
+	Accepted(t, e, played.Attempt(s1, "Quote", "1", "price", 5))
 	require.Equal(t, []string{"1 2 Quote"}, Receive(t, feeds[s1], 1))
 	require.Equal(t, []string{"1 0 revoked"}, Receive(t, feeds[s2], 1))
-	require.ErrorIs(t, feeds[s2].Store(bounded(t), KeyOf("1"), 1), adapter.ErrRevoked)
-	require.Equal(t, enactment.WrongParty, Refused(t, e, Attempt(s2, "Stop", "1")))
+	require.ErrorIs(t, feeds[s2].Store(bounded(t), played.KeyOf("1"), 1), adapter.ErrRevoked)
+	require.Equal(t, enactment.WrongParty, Refused(t, e, played.Attempt(s2, "Stop", "1")))
 
 	// Who joins later learns the same.
 	require.NoError(t, feeds[s2].Close())
 	late := Join(t, executor(), s2)
 	require.Equal(t, []string{"2 1 RFQ"}, Receive(t, late, 1))
-	Accepted(t, e, Attempt(s1, "Stop", "1"))
-	Accepted(t, e, Attempt(s2, "Stop", "2"))
+	Accepted(t, e, played.Attempt(s1, "Stop", "1"))
+	Accepted(t, e, played.Attempt(s2, "Stop", "2"))
 	require.Equal(t, []string{"2 2 Stop"}, Receive(t, late, 1), "and nothing of 1")
 	require.Equal(t, []string{"1 2 Quote", "1 3 Stop"}, Receive(t, feeds[b1], 2))
 	require.Equal(t, []string{"2 2 Stop"}, Receive(t, feeds[b2], 1))
 }
 
 func strangers(t *testing.T, system System) {
-	e := system(t, Rules(t, Purchase, enactment.WithParties("Buyer", "b1", "b2")))()
+	e := system(t, played.Rules(t, played.Purchase, enactment.WithParties("Buyer", "b1", "b2")))()
 	_, err := e.Join(bounded(t), enactment.Identity{Role: "Buyer", Party: "b3"})
 	require.Error(t, err, "it is not configured")
 	_, err = e.Join(bounded(t), enactment.Identity{Role: "Banker"})
@@ -366,22 +369,22 @@ func strangers(t *testing.T, system System) {
 }
 
 func contexts(t *testing.T, system System) {
-	e := system(t, Rules(t, Purchase))()
-	feed := Join(t, e, Buyer)
+	e := system(t, played.Rules(t, played.Purchase))()
+	feed := Join(t, e, played.Buyer)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := feed.Receive(ctx)
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = e.Attempt(ctx, Attempt(Buyer, "RFQ", "1", "item", "fig"))
+	_, err = e.Attempt(ctx, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 func windows(t *testing.T, system System) {
-	e := system(t, Rules(t, Purchase))()
-	Accepted(t, e, Attempt(Buyer, "RFQ", "1", "item", "fig"))
-	codes := together(t, e, Attempt(Buyer, "Accept", "1", "price", 1, "address", "here"), Attempt(Seller, "Quote", "1", "price", 5))
+	e := system(t, played.Rules(t, played.Purchase))()
+	Accepted(t, e, played.Attempt(played.Buyer, "RFQ", "1", "item", "fig"))
+	codes := together(t, e, played.Attempt(played.Buyer, "Accept", "1", "price", 1, "address", "here"), played.Attempt(played.Seller, "Quote", "1", "price", 5))
 	require.Equal(t, []enactment.Code{enactment.Dominated, ""}, codes, "higher authority dominates")
-	Accepted(t, e, Attempt(Buyer, "RFQ", "2", "item", "fig"))
-	codes = together(t, e, Attempt(Seller, "Stop", "2"), Attempt(Buyer, "Urge", "2"))
+	Accepted(t, e, played.Attempt(played.Buyer, "RFQ", "2", "item", "fig"))
+	codes = together(t, e, played.Attempt(played.Seller, "Stop", "2"), played.Attempt(played.Buyer, "Urge", "2"))
 	require.Equal(t, []enactment.Code{"", ""}, codes, "a nogo between roles stops neither in one window")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/enactment"
-	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
+	. "github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 )
 

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/strabo-engine/strabo/enactment"
+	. "github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
-	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 )
 

@@ -77,7 +77,9 @@ func (form *instanceForm) read(text []byte) error {
 
 // Sealer keeps values from whoever can read what is stored. The context is bound to the result: Open fails with another.
 type Sealer interface {
+	// Seal gives what may be stored.
 	Seal(plain, context []byte) []byte
+	// Open gives back what Seal was given. It fails for anything else, and where the key is not known.
 	Open(sealed, context []byte) ([]byte, error)
 }
 

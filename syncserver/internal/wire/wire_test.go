@@ -11,7 +11,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
-	. "github.com/strabo-engine/strabo/syncserver/internal/conformance"
+	. "github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 

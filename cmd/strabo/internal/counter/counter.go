@@ -41,6 +41,10 @@ type Options struct {
 	// Show and HandOff are those of [shopper.StepwiseOptions].
 	Show    func(ucp.Message)
 	HandOff func(url string, why []ucp.Message)
+	// Orders is where the shop tells what becomes of an order that was placed, and Changed is told of it; see
+	// [shopper.StepwiseOptions]. They may be nil.
+	Orders  *ucp.Orders
+	Changed func(cid string, order enactment.Value)
 	// Currency is the one to buy in.
 	Currency string
 	// Engine opens what the agent and the bridge meet on; in memory if nil.
@@ -135,7 +139,8 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 		c.shopper, err = shopper.New(rules, c.engine, options.Decide, adapter.WithLogger(options.Logger))
 	case incremental:
 		c.shopper, err = shopper.NewStepwise(rules, c.engine, shopper.StepwiseOptions{
-			Decide: options.Decide, Show: options.Show, HandOff: options.HandOff, Mandate: options.Mandate, Currency: options.Currency,
+			Decide: options.Decide, Show: options.Show, HandOff: options.HandOff, Changed: options.Changed, Mandate: options.Mandate,
+			Currency: options.Currency,
 		}, adapter.WithLogger(options.Logger))
 	default:
 		err = fmt.Errorf("counter: nobody shops by %s", options.Protocol)
@@ -150,7 +155,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
-		Profile: options.Profile, Signer: options.Signer, Mandates: options.Mandate != nil,
+		Profile: options.Profile, Signer: options.Signer, Orders: options.Orders, Mandates: options.Mandate != nil,
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: patience, Discloses: options.Show != nil,
 		Audit: c.sink(options.Audit),
@@ -204,6 +209,17 @@ func (c *Counter) Buy(ctx context.Context, wish shopper.Wish) (shopper.Ending, e
 		c.mu.Unlock()
 	}
 	return ending, err
+}
+
+// Follow blocks while what becomes of orders is followed: until ctx ends, or it can be followed no more, and then the
+// error says why.
+func (c *Counter) Follow(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.ctx.Done():
+		return context.Cause(c.ctx)
+	}
 }
 
 // Close ends what is under way. It returns what kept an agent from running, if anything did.

@@ -31,6 +31,9 @@ type StepwiseOptions struct {
 	Show func(ucp.Message)
 	// HandOff is told where the buyer has to go on, and why. It may be nil: then such a checkout is cancelled.
 	HandOff func(url string, why []ucp.Message)
+	// Changed is told what has become of an order that was placed, each time that the shop says so, with the order in the
+	// model of package wire. It should return soon. It may be nil.
+	Changed func(cid string, order enactment.Value)
 	// Mandate makes the mandate for a checkout that is going to be paid, where shop and platform have agreed on mandates. It
 	// may be nil: then such a checkout is cancelled.
 	Mandate mandate.Signer
@@ -145,7 +148,27 @@ func NewStepwise(rules *enactment.Rules, executor adapter.Executor, options Step
 			return nil
 		})
 	}
+	agent.OnObservation("OrderChanged", s.changed)
 	return s, nil
+}
+
+// changed notes what has become of an order, whether or not anybody still waits for the checkout.
+func (s *Stepwise) changed(ctx context.Context, o adapter.Observation) error {
+	var now statement
+	now.cid, _ = o.Value("cid")
+	now.rev, _ = o.Value("rev")
+	if err := s.attempt(ctx, "Noted", now, adapter.Values{}); err != nil {
+		return err
+	}
+	if s.options.Changed != nil {
+		var cid string
+		if err := now.cid.Decode(&cid); err != nil {
+			return fmt.Errorf("shopper: %w", err)
+		}
+		notice, _ := o.Value("notice")
+		s.options.Changed(cid, notice)
+	}
+	return nil
 }
 
 // offered is called when the checkout may be paid.

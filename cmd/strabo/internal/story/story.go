@@ -60,8 +60,12 @@ func (s *Story) sorted() []event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events := slices.Clone(s.events)
-	slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
+	inOrder(events)
 	return events
+}
+
+func inOrder(events []event) {
+	slices.SortStableFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
 }
 
 // Records lists the records of one side, in order.
@@ -77,13 +81,23 @@ func (s *Story) Records(side string) []enactment.Record {
 
 // WriteJSON writes the story as JSON, one record a line: those of the engines, and those of the bridge between them.
 func (s *Story) WriteJSON(w io.Writer) error {
+	_, err := s.WriteJSONFrom(w, 0)
+	return err
+}
+
+// WriteJSONFrom writes what has come to the story since there were so many records of it, and gives how many there are.
+func (s *Story) WriteJSONFrom(w io.Writer, from int) (int, error) {
+	s.mu.Lock()
+	events := slices.Clone(s.events[from:])
+	s.mu.Unlock()
+	inOrder(events)
 	w = EscapeJSON(w)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	for _, e := range s.sorted() {
+	for _, e := range events {
 		if e.call == nil {
 			if err := encoder.Encode(e.record); err != nil {
-				return fmt.Errorf("cannot print the story: %w", err)
+				return from, fmt.Errorf("cannot print the story: %w", err)
 			}
 			continue
 		}
@@ -92,8 +106,8 @@ func (s *Story) WriteJSON(w io.Writer) error {
 			_, err = fmt.Fprintf(w, "%s\n", line)
 		}
 		if err != nil {
-			return fmt.Errorf("cannot print the story: %w", err)
+			return from, fmt.Errorf("cannot print the story: %w", err)
 		}
 	}
-	return nil
+	return from + len(events), nil
 }

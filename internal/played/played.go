@@ -1,6 +1,6 @@
-// Package conformance holds the tests that every executor of this folder must pass, in whatever way it finalises, and
-// the protocol that they are played with. Start reading at [Run].
-package conformance
+// Package played holds the protocols that executors and agents are tested with, and what makes attempts of them. It is for
+// tests only. Start reading at [Purchase].
+package played
 
 import (
 	"fmt"

@@ -36,45 +36,41 @@ type scrubber struct {
 	// names are those of the members in the secrets: they belong to the format and are no secrets, though one may
 	// be a value as well, such as the type "token" of a token.
 	names map[string]bool
-	// known are the words that attributes hold which are no secrets: a handler that a shop offers is none because a
-	// payment names it. Numbers are not among them, since a short one may be the same by chance.
-	known map[string]bool
+	// open are the texts that were said openly before the secret was: such as the id of the payment handler that the remote
+	// party has offered itself, and that is in the secret since it was chosen.
+	open map[string]bool
 }
 
 // newScrubber collects the strings and numbers in the secret values of instances: those of an enactment, since a remote
-// party may repeat later what it was told before.
+// party may repeat later what it was told before. What was said openly before a secret was is not one for being in it.
 func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) (*scrubber, error) {
-	s := &scrubber{whole: make(map[string]bool), named: make(map[[2]string]bool), names: make(map[string]bool), known: make(map[string]bool)}
-	type attribute struct {
-		name  string
-		value enactment.Value
+	s := &scrubber{
+		whole: make(map[string]bool), named: make(map[[2]string]bool), names: make(map[string]bool), open: make(map[string]bool),
 	}
-	var open, secret []attribute
-	for instance := range instances {
-		for name, value := range instance.Values() {
-			if rules.Secret(name) {
-				secret = append(secret, attribute{name, value})
-			} else {
-				open = append(open, attribute{name, value})
-			}
-		}
-	}
-	if len(secret) == 0 {
+	if !secretIn(rules, instances) {
 		return s, nil
 	}
-	for _, a := range open {
-		value, err := decoded(a.value)
-		if err != nil {
-			return nil, err
+	for instance := range instances {
+		for name, value := range instance.Values() {
+			if !rules.Secret(name) {
+				continue
+			}
+			secret, err := decoded(value)
+			if err != nil {
+				return nil, err
+			}
+			s.collect(name, secret)
 		}
-		s.know(value)
-	}
-	for _, a := range secret {
-		value, err := decoded(a.value)
-		if err != nil {
-			return nil, err
+		for name, value := range instance.Values() {
+			if rules.Secret(name) {
+				continue
+			}
+			said, err := decoded(value)
+			if err != nil {
+				return nil, err
+			}
+			s.said(said)
 		}
-		s.collect(a.name, value)
 	}
 	s.short = slices.DeleteFunc(s.short, func(piece string) bool { return s.names[piece] })
 	// Longer pieces go first, so that no part of one is left because a shorter one was cut out of it.
@@ -84,20 +80,32 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 	return s, nil
 }
 
-// know collects the words in a value that is no secret.
-func (s *scrubber) know(value any) {
+// secretIn tells whether any secret was bound; mostly there is none, and then nothing has to be looked at.
+func secretIn(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) bool {
+	for instance := range instances {
+		for name, value := range instance.Values() {
+			if rules.Secret(name) && !value.IsZero() && value.String() != "null" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// said notes down the texts in an open value that are too long to be there by chance.
+func (s *scrubber) said(value any) {
 	switch value := value.(type) {
 	case string:
-		if value = strings.TrimSpace(value); strings.ContainsFunc(value, unicode.IsLetter) {
-			s.known[value] = true
+		if len(value) >= longSecret {
+			s.open[value] = true
 		}
 	case []any:
 		for _, element := range value {
-			s.know(element)
+			s.said(element)
 		}
 	case map[string]any:
 		for _, element := range value {
-			s.know(element)
+			s.said(element)
 		}
 	}
 }
@@ -126,7 +134,7 @@ func (s *scrubber) collect(name string, value any) {
 }
 
 func (s *scrubber) add(name, piece string) {
-	if piece == "" || s.known[strings.TrimSpace(piece)] {
+	if piece == "" || s.open[piece] {
 		return
 	}
 	s.named[[2]string{name, piece}] = true

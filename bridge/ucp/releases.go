@@ -249,9 +249,13 @@ func (r *businessReleases) profileOf(request *http.Request, release wire.Release
 	}
 	below := base + releasesPath + string(release)
 	entity := func(description string) negotiation.Entity {
-		return negotiation.Entity{
+		e := negotiation.Entity{
 			Version: string(release), Spec: site + "specification/overview", Schema: site + "services/shopping/" + description,
 		}
+		if release == wire.January23 {
+			e.Spec = "" // With it the profile is one of a platform as well, of which the schema of that release allows but one.
+		}
+		return e
 	}
 	p.Services = map[string][]negotiation.Service{shoppingService: {
 		{Entity: entity("rest.openapi.json"), Transport: negotiation.REST, Endpoint: below},

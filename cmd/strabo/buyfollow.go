@@ -31,7 +31,7 @@ type following struct {
 	changes *changes
 	printed int // how many records were
 	server  *http.Server
-	unused  unusedConnections
+	known   *connections
 	ended   chan error
 	idle    func()
 }
@@ -99,9 +99,10 @@ func (f *following) listen() error {
 			return errors.Join(err, listener.Close())
 		}
 	}
+	f.known = newConnections(mostConnections())
 	f.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: 2 * headerTimeout, WriteTimeout: 6 * headerTimeout, IdleTimeout: idleTimeout,
-		ConnState: f.unused.note, ErrorLog: slog.NewLogLogger(slog.NewTextHandler(f.streams.err, nil), slog.LevelDebug),
+		ConnState: f.known.note, ErrorLog: slog.NewLogLogger(slog.NewTextHandler(f.streams.err, nil), slog.LevelDebug),
 	}
 	f.ended = make(chan error, 1)
 	go func() { f.ended <- f.server.Serve(listener) }()
@@ -113,7 +114,7 @@ func (f *following) close() {
 	if f.server != nil {
 		closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 		defer cancel()
-		f.unused.close()
+		f.known.close()
 		err := f.server.Shutdown(closing)
 		if stopped := <-f.ended; !errors.Is(stopped, http.ErrServerClosed) {
 			err = errors.Join(err, stopped)

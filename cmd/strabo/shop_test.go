@@ -254,7 +254,9 @@ func TestShopStops(t *testing.T) {
 
 // TestShopWithoutData sells lanterns to whoever comes, with the flags that there are.
 func TestShopWithoutData(t *testing.T) {
-	s := startShop(t, "--durability", "none", "--documents", t.TempDir(), "--public-url", "https://lamps.example")
+	s := startShop(t, "--durability", "none", "--documents", t.TempDir(), "--public-url", "https://lamps.example",
+		"--continue-url", "https://lamps.example/checkout/", "--link", "terms_of_service=https://lamps.example/terms?a=b",
+		"--link", "privacy_policy=https://lamps.example/privacy")
 	discovery := get(t, s.URL+"/.well-known/ucp")
 	require.Contains(t, discovery, `"endpoint":"https://lamps.example"`)
 	require.Contains(t, discovery, `"schema":"https://lamps.example/documents/schemas/shopping/checkout.json"`)
@@ -262,6 +264,8 @@ func TestShopWithoutData(t *testing.T) {
 	a, err := askShop("POST", s.URL+"/checkout-sessions", wantsAWick, "k")
 	require.NoError(t, err)
 	require.Equal(t, "ready_for_complete", a.Status, a.raw)
+	require.Contains(t, a.raw, `"continue_url":"https://lamps.example/checkout/`+a.ID+`"`)
+	require.Contains(t, a.raw, `"links":[{"type":"privacy_policy","url":"https://lamps.example/privacy"},{"type":"terms_of_service","url":"https://lamps.example/terms?a=b"}]`)
 	paid, err := askShop("POST", s.URL+"/checkout-sessions/"+a.ID+"/complete", pays, "p")
 	require.NoError(t, err)
 	require.Equal(t, "completed", paid.Status, paid.raw)
@@ -283,6 +287,8 @@ func TestShopWrongUse(t *testing.T) {
 		"no keys":      {[]string{"--nats", startServing(t, "purchase", "--listen", "127.0.0.1:0").NATS}, "--keys"},
 		"bad address":  {[]string{"--listen", "nowhere"}, "nowhere"},
 		"bad URL":      {[]string{"--public-url", "shop"}, "not absolute"},
+		"no https":     {[]string{"--continue-url", "http://lamps.example/"}, "not absolute and https"},
+		"no link":      {[]string{"--link", "faq=here"}, "no absolute URL"},
 		"unknown flag": {[]string{"--lantern"}, "--lantern"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func (d *Data) Options(
 	chosen := make(map[string]Rate)
 	var levels []string
 	for _, rate := range d.Rates {
-		if rate.Country != "default" && rate.Country != destination.AddressCountry {
+		if rate.Country != "default" && !strings.EqualFold(rate.Country, destination.AddressCountry) {
 			continue
 		}
 		had, ok := chosen[rate.Level]

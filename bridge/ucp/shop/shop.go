@@ -142,6 +142,11 @@ func New(options Options) (*Shop, error) {
 		options.Payments == nil || options.Customers == nil:
 		return nil, errors.New("shop: a part of it is missing")
 	}
+	for _, link := range options.Links {
+		if at, err := url.Parse(link.URL); err != nil || !at.IsAbs() || link.Type == "" {
+			return nil, fmt.Errorf("shop: the link %s=%q has no type, or no absolute URL", link.Type, link.URL)
+		}
+	}
 	if options.Links == nil {
 		options.Links = []model.Link{}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -212,6 +213,41 @@ func TestCompleteInProgress(t *testing.T) {
 	}
 	close(till.goOn)
 	require.Equal(t, "completed", (<-paid).body["status"])
+}
+
+// Of what has expired there is still something to see, and nothing to be had.
+func TestExpiredCheckouts(t *testing.T) {
+	f := openStrict(t, func(o *shop.Options, _ *ucp.InboundOptions) {
+		o.Life, o.ContinueURL = time.Nanosecond, "https://lamps.example/checkout/"
+	})
+	created := f.say("POST", aprilPath+"/checkout-sessions", ready)
+	require.Equal(t, 201, created.status, created.raw)
+	at := aprilPath + "/checkout-sessions/" + created.id()
+	got := f.say("GET", at, "")
+	require.Equal(t, "canceled", got.body["status"], got.raw)
+	require.Empty(t, got.messages())
+	for method, path := range map[string]string{"PUT": at, "POST": at + "/complete"} {
+		late := f.say(method, path, map[string]string{"PUT": ready, "POST": payment}[method])
+		require.Equal(t, "canceled", late.body["status"], late.raw)
+		require.Equal(t, []string{"error checkout_not_modifiable  unrecoverable"}, late.messages())
+		require.NotContains(t, late.body, "continue_url")
+		require.NotContains(t, late.body, "order")
+	}
+	old := f.say("PUT", "/checkout-sessions/"+f.say("POST", "/checkout-sessions", ready).id(), ready)
+	require.Equal(t, http.StatusConflict, old.status, old.raw)
+}
+
+// The profile of each release is one of a business by its schema, and of nothing else.
+func TestProfilesFitTheirSchemas(t *testing.T) {
+	f := openStrict(t)
+	for _, release := range wire.Releases() {
+		at := "/ucp/" + string(release) + "/.well-known/ucp"
+		if release == wire.January11 {
+			at = "/.well-known/ucp"
+		}
+		valid := schematest.Load(t, schematest.Corpus(t, 3), string(release), schematest.Response)
+		valid.Check(t, "discovery/profile_schema.json", []byte(f.say("GET", at, "").raw))
+	}
 }
 
 // MCP says the same as REST: what a tool gives is the REST answer, and its schemas are those of the release.

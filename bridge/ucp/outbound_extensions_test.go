@@ -167,27 +167,31 @@ func TestInactiveExtensionsAreNotAskedFor(t *testing.T) {
 func TestInactiveExtensionsOfSimpleUCP(t *testing.T) {
 	s := newShop(t, true)
 	s.bare = true
-	m := openMarket(t, s.server.URL)
 	consent := doc{"email": "john.doe@example.com", "consent": doc{"marketing": true}}
-	for guard, values := range map[string]adapter.Values{
-		"no-fulfillment": {"cid": cid, "line_items": items("pot_ceramic"), "buyer": nil, "fulfillment": doc{}},
-		"no-consent":     {"cid": cid, "line_items": items("pot_ceramic"), "buyer": consent, "fulfillment": nil},
-	} {
-		err := m.platform.Attempt(t.Context(), "Create", values).Err(t.Context())
-		var rejection *adapter.Rejection
-		require.ErrorAs(t, err, &rejection)
-		require.Equal(t, guard, rejection.By)
-	}
-	require.Empty(t, s.requests())
-
-	m = openMarketOf(t, "simple-ucp", func(m *market, client *http.Client) {
-		var err error
-		m.business, err = ucp.Discover(t.Context(), client, s.server.URL)
-		require.NoError(t, err)
-		m.rules, err = protocols.Load("simple-ucp")
-		require.NoError(t, err)
-	}, []string{"Refused"})
-	m.attempt("Create", adapter.Values{"line_items": items("pot_ceramic"), "buyer": consent, "fulfillment": nil})
-	require.Contains(t, text(t, m.expect("Refused"), "reason"), consents)
-	require.Empty(t, s.requests())
+	// Each market closes before the next opens, so that what one has running is not taken for a leak of the other.
+	t.Run("by the rules of the shop", func(t *testing.T) {
+		m := openMarket(t, s.server.URL)
+		for guard, values := range map[string]adapter.Values{
+			"no-fulfillment": {"cid": cid, "line_items": items("pot_ceramic"), "buyer": nil, "fulfillment": doc{}},
+			"no-consent":     {"cid": cid, "line_items": items("pot_ceramic"), "buyer": consent, "fulfillment": nil},
+		} {
+			err := m.platform.Attempt(t.Context(), "Create", values).Err(t.Context())
+			var rejection *adapter.Rejection
+			require.ErrorAs(t, err, &rejection)
+			require.Equal(t, guard, rejection.By)
+		}
+		require.Empty(t, s.requests())
+	})
+	t.Run("by the plain rules", func(t *testing.T) {
+		m := openMarketOf(t, "simple-ucp", func(m *market, client *http.Client) {
+			var err error
+			m.business, err = ucp.Discover(t.Context(), client, s.server.URL)
+			require.NoError(t, err)
+			m.rules, err = protocols.Load("simple-ucp")
+			require.NoError(t, err)
+		}, []string{"Refused"})
+		m.attempt("Create", adapter.Values{"line_items": items("pot_ceramic"), "buyer": consent, "fulfillment": nil})
+		require.Contains(t, text(t, m.expect("Refused"), "reason"), consents)
+		require.Empty(t, s.requests())
+	})
 }

@@ -25,6 +25,10 @@ type courier struct {
 	queue  chan notice
 	client *webhooks // nil where nobody is told
 	deaf   deaf
+
+	mu sync.Mutex
+	// telling are the checkouts of which something is being told, with what comes after it.
+	telling map[string][]notice
 }
 
 // notice is something to tell, as it is noted down.
@@ -67,7 +71,7 @@ const (
 )
 
 func newCourier(in *Inbound) *courier {
-	c := &courier{in: in, queue: make(chan notice, waitingNotices)}
+	c := &courier{in: in, queue: make(chan notice, waitingNotices), telling: make(map[string][]notice)}
 	if in.options.Client != nil {
 		c.client = newWebhooks(in.options)
 	}
@@ -203,7 +207,7 @@ func (c *courier) run(ctx context.Context) {
 			for {
 				select {
 				case n := <-c.queue:
-					c.tell(ctx, n)
+					c.inTurn(ctx, n)
 				case <-ctx.Done():
 					return
 				}
@@ -277,6 +281,31 @@ func (c *courier) resolve(ctx context.Context, n notice) error {
 	}
 	return nil
 }
+
+// inTurn tells what is told of one checkout one after the other.
+func (c *courier) inTurn(ctx context.Context, n notice) {
+	c.mu.Lock()
+	if after, busy := c.telling[n.Checkout]; busy {
+		if len(after) < mostAfter { // Else it is found in the store later.
+			c.telling[n.Checkout] = append(after, n)
+		}
+		c.mu.Unlock()
+		return
+	}
+	c.telling[n.Checkout] = nil
+	c.mu.Unlock()
+	c.tell(ctx, n)
+	c.mu.Lock()
+	after := c.telling[n.Checkout]
+	delete(c.telling, n.Checkout)
+	c.mu.Unlock()
+	for _, next := range after {
+		c.enqueue(next)
+	}
+}
+
+// mostAfter is how many notices of one checkout may wait for another in memory.
+const mostAfter = 16
 
 // tell tells the platform, or notes down when to try again.
 func (c *courier) tell(ctx context.Context, n notice) {

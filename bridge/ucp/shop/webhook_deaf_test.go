@@ -91,3 +91,28 @@ func TestEventsComeInOrder(t *testing.T) {
 		require.Equal(t, []string{"order_placed", "order_shipped", "order_shipped"}, types)
 	})
 }
+
+// slowly takes a second to be told anything.
+type slowly struct{ *platform }
+
+func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(time.Second)
+	return s.platform.RoundTrip(r)
+}
+
+// TestEventsThatComeTogether are told right after each other.
+func TestEventsThatComeTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &platform{profile: listed}
+		s := newStall(t, func(_ *shop.Options, o *ucp.InboundOptions) { o.Client = &http.Client{Transport: slowly{p}} })
+		defer s.stop()
+		id := s.ask(t, "POST", "/checkout-sessions", wants("wick-cotton", 1), agent...).id()
+		paid := s.ask(t, "POST", "/checkout-sessions/"+id+"/complete", paying("success_token"), agent...)
+		require.Equal(t, 200, paid.status, paid.raw)
+		synctest.Wait()
+		require.Equal(t, 200, s.ask(t, "POST", "/testing/simulate-shipping/"+paid.order(), "", "Simulation-Secret", secret).status)
+		time.Sleep(3500 * time.Millisecond) // The profile, and two events.
+		require.Len(t, p.events(), 2)
+		require.Equal(t, "order_shipped", p.events()[1].Type)
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +20,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 )
 
 // often is what an environment variable says, or how often something is done where it says nothing.
@@ -345,9 +349,12 @@ func TestShopsKilled(t *testing.T) {
 	}
 }
 
-// errors gives what a process has logged as such.
+// errors gives what a process has logged as such, but for what it could not reach.
 func (s *selling) errors() []string {
-	return regexp.MustCompile(`(?m)^.*"level":"ERROR".*$`).FindAllString(s.log.String(), -1)
+	all := regexp.MustCompile(`(?m)^.*"level":"ERROR".*$`).FindAllString(s.log.String(), -1)
+	return slices.DeleteFunc(all, func(line string) bool {
+		return strings.Contains(line, keyvalue.ErrUnavailable.Error()) || strings.Contains(line, adapter.ErrUnavailable.Error())
+	})
 }
 
 // goroutines tells how many a process has, which ends by that.

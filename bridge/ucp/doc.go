@@ -4,10 +4,10 @@
 // Outbound, a remote shop plays the Business: [Discover] reads what a shop says of itself and [NewOutbound] makes a bridge
 // to it, by the mappings that ship for the protocols simple-ucp and ucp-incremental. What is left open is decided by
 // [Choices]. Both public sample shops differ from the spec and from each other, so everything is read tolerantly, and
-// nothing is believed that is not said. examples/shopper is a whole platform.
+// nothing is believed that is not said. docs/examples/shopper is a whole platform.
 //
 // Inbound, a remote platform plays the Platform: [NewInbound] makes an HTTP handler that speaks to it as a shop, in
-// 2026-01-11, and [Releases] puts the other releases in front of it. examples/teashop is a whole shop.
+// 2026-01-11, and [Releases] puts the other releases in front of it. docs/examples/teashop is a whole shop.
 //
 // # What a platform binds
 //

@@ -2,6 +2,7 @@ package ucp_test
 
 import (
 	"net/http"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -142,18 +143,20 @@ func TestInactiveExtensionsAreRefusedByTheBridge(t *testing.T) {
 
 // What asks for nothing is nothing: it is allowed anywhere, and not sent where the extension is not active.
 func TestInactiveExtensionsAreNotAskedFor(t *testing.T) {
-	for _, values := range nothingOf {
-		shop := newAprilShop(t)
-		m := openIncremental(t, func(m *market, _ *http.Client) {
-			m.business = &ucp.Business{Endpoint: shop.server.URL, Release: wire.April2026, Agreement: only()}
+	for i, values := range nothingOf {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			shop := newAprilShop(t)
+			m := openIncremental(t, func(m *market, _ *http.Client) {
+				m.business = &ucp.Business{Endpoint: shop.server.URL, Release: wire.April2026, Agreement: only()}
+			})
+			m.attempt("Create", asking(values, 0))
+			receive(m, m.observed)
+			for _, r := range shop.requests() {
+				require.NotContains(t, r.body, "fulfillment")
+				require.NotContains(t, r.body, "discounts")
+				require.NotContains(t, r.body, "consent")
+			}
 		})
-		m.attempt("Create", asking(values, 0))
-		receive(m, m.observed)
-		for _, r := range shop.requests() {
-			require.NotContains(t, r.body, "fulfillment")
-			require.NotContains(t, r.body, "discounts")
-			require.NotContains(t, r.body, "consent")
-		}
 	}
 	for _, strange := range []adapter.Values{
 		{"discounts": "TEN"}, {"discounts": doc{"codes": "TEN"}}, {"fulfillment": doc{}}, {"fulfillment": 1}, {"buyer": doc{"consent": true}},
@@ -165,29 +168,37 @@ func TestInactiveExtensionsAreNotAskedFor(t *testing.T) {
 
 // By simple-ucp it is the same.
 func TestInactiveExtensionsOfSimpleUCP(t *testing.T) {
-	s := newShop(t, true)
-	s.bare = true
-	m := openMarket(t, s.server.URL)
 	consent := doc{"email": "john.doe@example.com", "consent": doc{"marketing": true}}
-	for guard, values := range map[string]adapter.Values{
-		"no-fulfillment": {"cid": cid, "line_items": items("pot_ceramic"), "buyer": nil, "fulfillment": doc{}},
-		"no-consent":     {"cid": cid, "line_items": items("pot_ceramic"), "buyer": consent, "fulfillment": nil},
-	} {
-		err := m.platform.Attempt(t.Context(), "Create", values).Err(t.Context())
-		var rejection *adapter.Rejection
-		require.ErrorAs(t, err, &rejection)
-		require.Equal(t, guard, rejection.By)
+	bare := func(t *testing.T) *shop {
+		s := newShop(t, true)
+		s.bare = true
+		return s
 	}
-	require.Empty(t, s.requests())
-
-	m = openMarketOf(t, "simple-ucp", func(m *market, client *http.Client) {
-		var err error
-		m.business, err = ucp.Discover(t.Context(), client, s.server.URL)
-		require.NoError(t, err)
-		m.rules, err = protocols.Load("simple-ucp")
-		require.NoError(t, err)
-	}, []string{"Refused"})
-	m.attempt("Create", adapter.Values{"line_items": items("pot_ceramic"), "buyer": consent, "fulfillment": nil})
-	require.Contains(t, text(t, m.expect("Refused"), "reason"), consents)
-	require.Empty(t, s.requests())
+	t.Run("by the rules", func(t *testing.T) {
+		s := bare(t)
+		m := openMarket(t, s.server.URL)
+		for guard, values := range map[string]adapter.Values{
+			"no-fulfillment": {"cid": cid, "line_items": items("pot_ceramic"), "buyer": nil, "fulfillment": doc{}},
+			"no-consent":     {"cid": cid, "line_items": items("pot_ceramic"), "buyer": consent, "fulfillment": nil},
+		} {
+			err := m.platform.Attempt(t.Context(), "Create", values).Err(t.Context())
+			var rejection *adapter.Rejection
+			require.ErrorAs(t, err, &rejection)
+			require.Equal(t, guard, rejection.By)
+		}
+		require.Empty(t, s.requests())
+	})
+	t.Run("by the bridge", func(t *testing.T) {
+		s := bare(t)
+		m := openMarketOf(t, "simple-ucp", func(m *market, client *http.Client) {
+			var err error
+			m.business, err = ucp.Discover(t.Context(), client, s.server.URL)
+			require.NoError(t, err)
+			m.rules, err = protocols.Load("simple-ucp")
+			require.NoError(t, err)
+		}, []string{"Refused"})
+		m.attempt("Create", adapter.Values{"line_items": items("pot_ceramic"), "buyer": consent, "fulfillment": nil})
+		require.Contains(t, text(t, m.expect("Refused"), "reason"), consents)
+		require.Empty(t, s.requests())
+	})
 }

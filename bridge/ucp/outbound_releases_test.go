@@ -145,23 +145,26 @@ func TestEveryReleaseEscalates(t *testing.T) {
 	}
 }
 
-// TestEveryReleaseRefuses: a checkout that the shop does not open is refused in its words, and an update that it does not
-// take over is rejected with what is left.
+const noSuchLamp = `{"ucp":{"version":"2026-04-08","status":"error"},"messages":[{"type":"error","code":"item_unavailable","content":"No such lamp.","severity":"unrecoverable"}],"continue_url":"https://shop.example/"}`
+
+// TestEveryReleaseRefuses: a checkout that the shop does not open is refused in its words.
 func TestEveryReleaseRefuses(t *testing.T) {
 	everywhere(t, func(t *testing.T, shop *aprilShop, open func(...func(*ucp.OutboundOptions)) *market, _ spoken) {
-		refusal := answering(200, `{"ucp":{"version":"2026-04-08","status":"error"},"messages":[{"type":"error","code":"item_unavailable","content":"No such lamp.","severity":"unrecoverable"}],"continue_url":"https://shop.example/"}`)
-		shop.script["POST "] = []http.HandlerFunc{refusal}
+		shop.script["POST "] = []http.HandlerFunc{answering(200, noSuchLamp)}
 		m := open()
 		reason := text(t, m.opens(ada, "Refused"), "reason")
 		require.Contains(t, reason, "No such lamp.")
 		require.Contains(t, reason, "https://shop.example/")
 		require.Equal(t, []string{"POST "}, shop.lines())
+	})
+}
 
-		m = open()
+// TestEveryReleaseRejects: an update that the shop does not take over is rejected in its words, with what is left.
+func TestEveryReleaseRejects(t *testing.T) {
+	everywhere(t, func(t *testing.T, shop *aprilShop, open func(...func(*ucp.OutboundOptions)) *market, _ spoken) {
+		shop.script["PUT /chk_1"] = []http.HandlerFunc{answering(200, noSuchLamp)}
+		m := open()
 		m.opens(ada, "Offered")
-		shop.mu.Lock()
-		shop.script["PUT /chk_1"] = []http.HandlerFunc{refusal}
-		shop.mu.Unlock()
 		m.updates(1, ada)
 		require.Contains(t, text(t, m.expect("Rejected"), "notice"), "No such lamp.")
 		m.expect("Offered")

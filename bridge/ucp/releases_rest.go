@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
@@ -355,6 +356,12 @@ func (h *releaseHandler) refuse(w http.ResponseWriter, request *http.Request, er
 	case errors.Is(err, profiles.ErrBusy):
 		w.Header().Set("Retry-After", "1")
 		model["code"], model["content"] = "busy", "There are too many requests at once. Try again soon."
+		h.say(w, request, http.StatusServiceUnavailable, model)
+	case errors.Is(err, keyvalue.ErrUnavailable):
+		// Nothing is done of which it cannot be kept that it was (UCP 2026-04-08, signatures, idempotency key requirements).
+		h.log.WarnContext(request.Context(), "ucp: a request could not be answered yet", "error", err)
+		w.Header().Set("Retry-After", "1")
+		model["code"], model["content"] = "unavailable", "The request could not be kept, so nothing was done. Try again soon."
 		h.say(w, request, http.StatusServiceUnavailable, model)
 	default:
 		h.log.ErrorContext(request.Context(), "ucp: request failed", "error", strings.TrimSpace(err.Error()))

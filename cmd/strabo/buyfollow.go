@@ -36,6 +36,9 @@ type following struct {
 	idle    func()
 }
 
+// mostCallers is how many connections shops may have to the command at once.
+const mostCallers = 64
+
 // ordersPath is where the command's own webhook is.
 const ordersPath = "/orders"
 
@@ -99,10 +102,10 @@ func (f *following) listen() error {
 			return errors.Join(err, listener.Close())
 		}
 	}
-	f.known = newConnections(mostConnections())
+	f.known = newConnections(mostCallers)
 	f.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerTimeout, ReadTimeout: 2 * headerTimeout, WriteTimeout: 6 * headerTimeout, IdleTimeout: idleTimeout,
-		ConnState: f.known.note, ErrorLog: slog.NewLogLogger(slog.NewTextHandler(f.streams.err, nil), slog.LevelDebug),
+		MaxHeaderBytes: mostHeader, ConnState: f.known.note, ErrorLog: slog.NewLogLogger(slog.NewTextHandler(f.streams.err, nil), slog.LevelDebug),
 	}
 	f.ended = make(chan error, 1)
 	go func() { f.ended <- f.server.Serve(listener) }()

@@ -15,7 +15,7 @@ import (
 func exampleSources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	root := os.DirFS(filepath.Join("..", "..", "examples"))
+	root := os.DirFS(filepath.Join("..", "..", "docs", "examples"))
 	require.NoError(t, fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -81,7 +81,9 @@ func TestWhatIsFetched(t *testing.T) {
 		{"what requires something", at, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, newer) }, "", 1},
 		{"no schema", at, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }, "no JSON object", 1},
 		{"nothing there", at, http.NotFound, "status 404", 1},
-		{"elsewhere", at, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://10.0.0.1/", 302) }, "status 302", 1},
+		{"elsewhere", at, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://10.0.0.1/", http.StatusFound)
+		}, "status 302", 1},
 		{"too large", at, func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, strings.Repeat(" ", schemas.MaximumSize)+"{}")
 		}, "too large", 1},
@@ -144,10 +146,10 @@ func TestHowLongASchemaIsKnown(t *testing.T) {
 			return err
 		}
 		require.NoError(t, ask(at))
-		time.Sleep(schemas.Life - 1)
+		time.Sleep(schemas.Life - time.Nanosecond)
 		require.NoError(t, ask(at))
 		require.EqualValues(t, 1, c.asked.Load())
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		c.said = func() (*guard.Response, error) { return nil, errors.New("away") }
 		require.Error(t, ask(at))
 		require.EqualValues(t, 2, c.asked.Load())

@@ -229,3 +229,20 @@ func TestSignedAnswers(t *testing.T) {
 	older := &asker{t: t, server: server, agents: agents, release: wire.January23}
 	require.Empty(t, older.asks(wire.CreateCheckout, "", ready, rand.Text()).header.Get("Signature"))
 }
+
+// unreachableStore is a store that cannot be reached.
+type unreachableStore struct{ keyvalue.Store }
+
+func (unreachableStore) Get(context.Context, string) (keyvalue.Entry, error) {
+	return keyvalue.Entry{}, fmt.Errorf("store: %w", keyvalue.ErrUnavailable)
+}
+
+// TestAKeyThatCannotBeKept: nothing is done under a key that nobody would know again.
+func TestAKeyThatCannotBeKept(t *testing.T) {
+	b, agents := newTown(t).open(t), newAgency(t)
+	server := allReleases(t, b, func(o *ucp.ReleasesOptions) { o.Store, o.Logger = unreachableStore{}, slog.New(slog.DiscardHandler) })
+	a := &asker{t: t, server: server, agents: agents, release: wire.April2026}
+	said := a.asks(wire.CreateCheckout, "", ready, rand.Text())
+	require.Equal(t, 503, said.status, said.raw)
+	require.Equal(t, "1", said.header.Get("Retry-After"))
+}

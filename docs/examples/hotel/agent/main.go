@@ -1,8 +1,8 @@
 // Program agent runs an agent of the hotel example on a server:
 //
-//	strabo serve examples/hotel/hotel.lsh --store ./data --accounts --listen 127.0.0.1:4222
-//	go run ./examples/hotel/agent -role Hotel -creds ./data/accounts/hotel.Hotel.nk
-//	go run ./examples/hotel/agent -role Guest -creds ./data/accounts/hotel.Guest.nk -booking b1 -nights 2
+//	strabo serve docs/examples/hotel/hotel.lsh --store ./data --accounts --listen 127.0.0.1:4222
+//	go run ./docs/examples/hotel/agent -role Hotel -creds ./data/accounts/hotel.Hotel.nk
+//	go run ./docs/examples/hotel/agent -role Guest -creds ./data/accounts/hotel.Guest.nk -booking b1 -nights 2
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/examples/hotel"
+	"github.com/strabo-engine/strabo/docs/examples/hotel"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 

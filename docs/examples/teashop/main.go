@@ -1,7 +1,7 @@
 // Program teashop is a shop of one's own, to be copied: its catalogue, shipping and discounts are in shop.go, and it is
 // bought from by UCP, in every release. It keeps everything in memory; docs/shop.md tells what has to change for more.
 //
-//	go run ./examples/teashop
+//	go run ./docs/examples/teashop
 //	strabo buy --business http://127.0.0.1:8190 --item sencha --currency EUR --country GR
 package main
 

@@ -18,7 +18,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
-	"github.com/strabo-engine/strabo/examples/shopper"
+	"github.com/strabo-engine/strabo/docs/examples/shopper"
 )
 
 // openShop opens the shop on a free port until the test ends.

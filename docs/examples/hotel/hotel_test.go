@@ -10,7 +10,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/examples/hotel"
+	"github.com/strabo-engine/strabo/docs/examples/hotel"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )

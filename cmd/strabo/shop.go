@@ -114,6 +114,7 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	defer cancel()
 	server, err := syncserver.NewServer(starting, nats.conn, rules, syncserver.ServerConfig{
 		System: c.System, Replicas: c.Replicas, Memory: c.Durability == "none", Keys: nats.keys, Tracer: provider, Logger: log,
+		Alone: nats.server != nil && nats.server.URL() == "",
 	})
 	if err != nil {
 		return err

@@ -57,12 +57,15 @@ func orderName(id string) string {
 	return "order." + hex.EncodeToString(sum[:16])
 }
 
-// placed keeps an order that a checkout has become, and gives what is kept; fresh tells that it was not kept before.
-func (in *Inbound) placed(ctx context.Context, completed *enactment.Instance, profile string) (kept keptOrder, fresh bool, err error) {
+// placed keeps an order that a checkout has become, and gives what is kept; fresh tells that it was not kept before. It
+// is kept as told if there is nobody to tell.
+func (in *Inbound) placed(
+	ctx context.Context, completed *enactment.Instance, profile string, nobody bool,
+) (kept keptOrder, fresh bool, err error) {
 	if kept.Order, err = model.ReadOrder(completed); err != nil {
 		return keptOrder{}, false, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
 	}
-	kept.Profile = profile
+	kept.Profile, kept.Told = profile, nobody
 	encoded, err := json.Marshal(kept)
 	if err != nil {
 		return keptOrder{}, false, fmt.Errorf("ucp: inbound: order %s: %w", kept.Order.ID, err)

@@ -25,6 +25,7 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 	defer s.leave()
 	attempt := "complete:" + c.token
 	own := s.own(attempt)
+	var noted *notice
 	if own == nil {
 		if standing, err = s.changeable(ctx, what, standing); err != nil {
 			return nil, err
@@ -40,7 +41,7 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 				return nil, unready(standing.Statement)
 			}
 		}
-		if err := in.courier.expect(ctx, c.id, profileIn(c.agent)); err != nil {
+		if noted, err = in.courier.expect(ctx, c.id, profileIn(c.agent)); err != nil {
 			return nil, err
 		}
 		rejection, err := s.attempt(ctx, attempt, "Complete", enactment.Values{
@@ -62,11 +63,11 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 			return nil, fmt.Errorf("ucp: inbound: %s was accepted and is not there", attempt)
 		}
 	}
-	return in.paid(ctx, s, own)
+	return in.paid(ctx, s, own, noted)
 }
 
 // paid waits for the Business to take a payment, or not.
-func (in *Inbound) paid(ctx context.Context, s *session, complete *enactment.Instance) (*result, error) {
+func (in *Inbound) paid(ctx context.Context, s *session, complete *enactment.Instance, noted *notice) (*result, error) {
 	var declined *enactment.Instance
 	standing, err := s.await(ctx, "The payment", func(now model.Standing) bool {
 		declined = nil
@@ -88,7 +89,7 @@ func (in *Inbound) paid(ctx context.Context, s *session, complete *enactment.Ins
 	case standing.Completed == nil:
 		return nil, tooLate("The payment", &standing)
 	}
-	if err := in.courier.placed(ctx, s.cid, &standing); err != nil {
+	if err := in.courier.placed(ctx, s.cid, &standing, noted); err != nil {
 		return nil, err
 	}
 	return in.showing(http.StatusOK, standing)

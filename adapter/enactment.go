@@ -54,6 +54,12 @@ func (e Enactment) Instances() iter.Seq[enactment.Instance] {
 	}
 }
 
+// Value gives the value that an attribute has in what has happened, as far as the role sees it; false if it has none or,
+// where there are keys besides that of the enactment, several: then range over Instances.
+func (e Enactment) Value(attribute string) (enactment.Value, bool) {
+	return e.ledger.value(attribute, nil)
+}
+
 // String gives the key.
 func (e Enactment) String() string { return string(e.ledger.key) }
 
@@ -93,6 +99,34 @@ func (l *ledger) apply(f enactment.Finalisation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Apply(f)
+}
+
+// value gives the one value that an attribute has in the instances that agree with keys.
+func (l *ledger) value(attribute string, keys enactment.Values) (value enactment.Value, found bool) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for i := range l.state.Instances() {
+		v, carries := i.Value(attribute)
+		switch {
+		case !carries || !l.agrees(i, keys):
+		case found && !value.Equal(v):
+			return enactment.Value{}, false
+		default:
+			value, found = v, true
+		}
+	}
+	return value, found
+}
+
+// agrees tells whether an instance has the same values for the keys that it carries (semantics section 3).
+func (l *ledger) agrees(i enactment.Instance, keys enactment.Values) bool {
+	protocol := l.state.Rules().Protocol()
+	for name, want := range keys {
+		if v, carries := i.Value(name); carries && protocol.IsKey(name) && !v.Equal(want) {
+			return false
+		}
+	}
+	return true
 }
 
 // exhausted tells whether there is nothing that the role may do.

@@ -16,6 +16,8 @@ var (
 	// ErrClosed is returned by an executor or a feed that was closed.
 	ErrClosed = errors.New("adapter: closed")
 
+	// ErrUnavailable says that an executor cannot be reached at the moment: the same may be asked again later.
+	ErrUnavailable = errors.New("adapter: the executor cannot be reached")
 	// ErrRevoked is returned by [Feed.Store] for an enactment that is not the feed's any more, and is the cause with
 	// which the context of a handler ends when its enactment is revoked.
 	ErrRevoked = errors.New("adapter: enactment revoked")

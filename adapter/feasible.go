@@ -18,7 +18,8 @@ type FeasibleAction struct {
 	Action string
 	// Enactment is where it may be done.
 	Enactment Enactment
-	// Known has the values that are bound already, keys included. They are supplied without being bound again.
+	// Known has the values of the action's own attributes that are bound already, keys included. They are supplied without
+	// being bound again. What other actions carry is read with Value.
 	Known enactment.Values
 	// Open lists the attributes that the role must bind, each with the reason why it may.
 	Open []enactment.Open
@@ -30,6 +31,17 @@ type FeasibleAction struct {
 
 func (a *Adapter) feasible(held *ledger, f enactment.Feasible) *FeasibleAction {
 	return &FeasibleAction{Action: f.Action, Enactment: Enactment{held}, Known: f.Known, Open: f.Open, adapter: a}
+}
+
+// Value gives the value that an attribute has, whether this action carries it or another that has happened, such as one
+// that it refers to. Of instances those count that agree with what is known of the action: that have the same value for
+// every key that both carry. It is false if none of them shows the attribute to the role, and if they have several values
+// for it: then range over [Enactment.Instances].
+func (f *FeasibleAction) Value(attribute string) (enactment.Value, bool) {
+	if value, ok := f.Known[attribute]; ok {
+		return value, true
+	}
+	return f.Enactment.ledger.value(attribute, f.Known)
 }
 
 // Bind gives an attribute a value: anything that encoding/json encodes, an [enactment.Value] or a json.RawMessage.

@@ -45,6 +45,9 @@ func (h *handlers) concern(d Delivery) bool {
 // refused by the time it is attempted. When the process restarts, or an enactment comes over from another adapter of
 // the identity, what is enabled is offered anew.
 //
+// That a handler failed is no reason to offer again: it is logged and told to [Adapter.OnError], and the action waits
+// until one of the above comes about. So what may well succeed the next time is tried again within the handler.
+//
 // Several handlers for one action are called in order of registration. OnEnabled panics if the protocol has no such
 // action, if another role performs it, if the handler is nil, and after Run has begun.
 func (a *Adapter) OnEnabled(action string, handler func(context.Context, *FeasibleAction) error) {

@@ -369,13 +369,7 @@ func (b *Bridge) unknown(ctx context.Context, r *run, unclear *unclearError) {
 	}
 	b.log.WarnContext(ctx, "outcome of a call unknown",
 		"enactment", u.Enactment, "action", u.Action, "step", u.Step, "key_hash", b.options.Hasher.Key(u.Key), "detail", u.Detail)
-	if !u.Unsent && r.at < len(r.plan.steps) {
-		if rule := b.governed[r.plan.steps[r.at].request]; rule != nil {
-			record := r.record(audit.UnknownOutcome, rule)
-			record.Outcome, record.Detail, record.KeyHash = string(Unknown), u.Detail, b.options.Hasher.Key(u.Key)
-			r.tell(ctx, record)
-		}
-	}
+	r.unsettled(ctx, unclear)
 	if b.options.OnUnknown != nil {
 		b.options.OnUnknown(u)
 	}

@@ -3,11 +3,14 @@ package bridge_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -264,11 +267,11 @@ func TestRequiredAudit(t *testing.T) {
 	assert.Equal(t, []audit.Kind{audit.Intent, audit.FirstCall}, g.kinds("reserve"))
 }
 
-// roundTrip is a transport that tells what a real one tells of a connection.
-type roundTrip func(trace *httptrace.ClientTrace) error
+// roundTrip is a transport that fails, and tells what a real one tells of a connection.
+type roundTrip func(request *http.Request, trace *httptrace.ClientTrace) error
 
 func (r roundTrip) RoundTrip(request *http.Request) (*http.Response, error) {
-	return nil, r(httptrace.ContextClientTrace(request.Context()))
+	return nil, r(request, httptrace.ContextClientTrace(request.Context()))
 }
 
 // TestWhatHasLeft: a request has certainly not left if nobody was reached, or if a kept connection was closed before the
@@ -279,11 +282,14 @@ func TestWhatHasLeft(t *testing.T) {
 		trip roundTrip
 		sent bool
 	}{
-		"refused":          {func(*httptrace.ClientTrace) error { return &net.OpError{Op: "dial", Err: closed} }, false},
-		"no such host":     {func(*httptrace.ClientTrace) error { return &net.DNSError{Err: "no"} }, false},
-		"without a reason": {func(*httptrace.ClientTrace) error { return closed }, true},
-		"closed before":    {func(t *httptrace.ClientTrace) error { t.GotConn(httptrace.GotConnInfo{}); return closed }, false},
-		"closed while writing": {func(t *httptrace.ClientTrace) error {
+		"refused":          {func(*http.Request, *httptrace.ClientTrace) error { return &net.OpError{Op: "dial", Err: closed} }, false},
+		"no such host":     {func(*http.Request, *httptrace.ClientTrace) error { return &net.DNSError{Err: "no"} }, false},
+		"without a reason": {func(*http.Request, *httptrace.ClientTrace) error { return closed }, true},
+		"closed before": {func(_ *http.Request, t *httptrace.ClientTrace) error {
+			t.GotConn(httptrace.GotConnInfo{})
+			return closed
+		}, false},
+		"closed while writing": {func(_ *http.Request, t *httptrace.ClientTrace) error {
 			t.GotConn(httptrace.GotConnInfo{})
 			t.WroteHeaderField("Host", []string{"x"})
 			return closed
@@ -296,14 +302,72 @@ func TestWhatHasLeft(t *testing.T) {
 			assert.Equal(t, test.sent, !errors.As(err, new(*bridge.NotSentError)))
 		})
 	}
-	over := bridge.NewHTTPCaller(&http.Client{Transport: roundTrip(func(t *httptrace.ClientTrace) error {
+	over := bridge.NewHTTPCaller(&http.Client{Transport: roundTrip(func(request *http.Request, t *httptrace.ClientTrace) error {
 		t.GotConn(httptrace.GotConnInfo{})
-		time.Sleep(5 * time.Millisecond)
+		<-request.Context().Done()
 		return context.DeadlineExceeded
 	})}, time.Millisecond, 0)
 	_, err := over.Call(t.Context(), bridge.Request{Method: "POST", URL: "http://x.example/", Header: http.Header{}})
 	require.Error(t, err)
 	require.False(t, errors.As(err, new(*bridge.NotSentError)), "somebody may still be writing")
+}
+
+// What a transport says when it fails may quote what was sent.
+func TestWhatATransportSaysIsScrubbed(t *testing.T) {
+	s := newStage(t)
+	s.start(func(o *bridge.Options) {
+		honest := o.Caller
+		breaks := bridge.NewHTTPCaller(&http.Client{Transport: roundTrip(func(request *http.Request, t *httptrace.ClientTrace) error {
+			t.GotConn(httptrace.GotConnInfo{})
+			t.WroteHeaderField("Host", []string{"x"})
+			body, err := io.ReadAll(request.Body)
+			return errors.Join(fmt.Errorf("broken after %s", body), err)
+		})}, 0, 0)
+		o.Caller = callerFunc(func(ctx context.Context, r bridge.Request) (bridge.Response, error) {
+			if strings.HasSuffix(r.URL, "/payment") {
+				return breaks.Call(ctx, r)
+			}
+			return honest.Call(ctx, r)
+		})
+	})
+	s.booked()
+	s.hotel.on(state, reply(200, `{"receipt":"q1"}`))
+	s.pay()
+	s.expect("Paid")
+	for _, r := range s.called() {
+		if r.Kind == audit.FirstCall && r.Step == "pay" {
+			assert.Equal(t, string(bridge.Unknown), r.Outcome)
+			assert.Contains(t, r.Detail, "broken after")
+			requireNone(t, "detail", []byte(r.Detail), token)
+			return
+		}
+	}
+	t.Fatal("no record of the call")
+}
+
+// callerFunc is a caller that is one function.
+type callerFunc func(context.Context, bridge.Request) (bridge.Response, error)
+
+func (c callerFunc) Call(ctx context.Context, r bridge.Request) (bridge.Response, error) {
+	return c(ctx, r)
+}
+
+// A request on which nothing depends ends the action also if nobody can tell what became of it; that is written down.
+func TestALostRequestIsWrittenDown(t *testing.T) {
+	s := newStage(t)
+	s.start()
+	s.hotel.on(reserve, reply(201, `{"number":"n1","price":1,"beds":["broken"]}`))
+	s.hotel.on("DELETE /reservations/n1", drop)
+	s.ask()
+	assert.JSONEq(t, `{"objection":"no bed is whole","left":"n1"}`, s.value(s.expect("Full"), "why"))
+	records := s.called()
+	last := records[len(records)-1]
+	assert.Equal(t, audit.UnknownOutcome, last.Kind)
+	assert.Equal(t, "release", last.Step)
+	assert.Equal(t, string(bridge.Unknown), last.Outcome)
+	assert.Contains(t, last.Detail, "sent 1 times")
+	assert.NotEmpty(t, last.KeyHash)
+	assert.Empty(t, s.unknown, "nobody has to see to it")
 }
 
 // What must not be sent again is asked about as long as there is time, not only a few times.

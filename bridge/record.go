@@ -46,6 +46,20 @@ func (r *run) left(ctx context.Context, rule *governed, err error) {
 	r.tell(ctx, record)
 }
 
+// unsettled writes down that nobody can tell what became of the request of the step, unless it has not left.
+func (r *run) unsettled(ctx context.Context, unclear *unclearError) {
+	if unclear.unsent || r.at >= len(r.plan.steps) {
+		return
+	}
+	rule := r.bridge.governed[r.plan.steps[r.at].request]
+	if rule == nil {
+		return
+	}
+	record := r.record(audit.UnknownOutcome, rule)
+	record.Outcome, record.Detail, record.KeyHash = string(Unknown), unclear.detail, r.bridge.options.Hasher.Key(r.idempotency)
+	r.tell(ctx, record)
+}
+
 // intend writes down that a call is about to leave, where nothing may leave without that.
 func (x *exchange) intend(ctx context.Context) error {
 	if !x.bridge.options.AuditRequired || x.rule.keyless(x.step.request) {

@@ -36,23 +36,45 @@ type scrubber struct {
 	// names are those of the members in the secrets: they belong to the format and are no secrets, though one may
 	// be a value as well, such as the type "token" of a token.
 	names map[string]bool
+	// known are the words that attributes hold which are no secrets: a handler that a shop offers is none because a
+	// payment names it. Numbers are not among them, since a short one may be the same by chance.
+	known map[string]bool
 }
 
 // newScrubber collects the strings and numbers in the secret values of instances: those of an enactment, since a remote
 // party may repeat later what it was told before.
 func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) (*scrubber, error) {
-	s := &scrubber{whole: make(map[string]bool), named: make(map[[2]string]bool), names: make(map[string]bool)}
+	s := &scrubber{whole: make(map[string]bool), named: make(map[[2]string]bool), names: make(map[string]bool), known: make(map[string]bool)}
+	type attribute struct {
+		name  string
+		value enactment.Value
+	}
+	var open, secret []attribute
 	for instance := range instances {
 		for name, value := range instance.Values() {
-			if !rules.Secret(name) {
-				continue
+			if rules.Secret(name) {
+				secret = append(secret, attribute{name, value})
+			} else {
+				open = append(open, attribute{name, value})
 			}
-			secret, err := decoded(value)
-			if err != nil {
-				return nil, err
-			}
-			s.collect(name, secret)
 		}
+	}
+	if len(secret) == 0 {
+		return s, nil
+	}
+	for _, a := range open {
+		value, err := decoded(a.value)
+		if err != nil {
+			return nil, err
+		}
+		s.know(value)
+	}
+	for _, a := range secret {
+		value, err := decoded(a.value)
+		if err != nil {
+			return nil, err
+		}
+		s.collect(a.name, value)
 	}
 	s.short = slices.DeleteFunc(s.short, func(piece string) bool { return s.names[piece] })
 	// Longer pieces go first, so that no part of one is left because a shorter one was cut out of it.
@@ -60,6 +82,24 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 	slices.SortFunc(s.long, byLength)
 	slices.SortFunc(s.short, byLength)
 	return s, nil
+}
+
+// know collects the words in a value that is no secret.
+func (s *scrubber) know(value any) {
+	switch value := value.(type) {
+	case string:
+		if value = strings.TrimSpace(value); strings.ContainsFunc(value, unicode.IsLetter) {
+			s.known[value] = true
+		}
+	case []any:
+		for _, element := range value {
+			s.know(element)
+		}
+	case map[string]any:
+		for _, element := range value {
+			s.know(element)
+		}
+	}
 }
 
 func (s *scrubber) collect(name string, value any) {
@@ -86,7 +126,7 @@ func (s *scrubber) collect(name string, value any) {
 }
 
 func (s *scrubber) add(name, piece string) {
-	if piece == "" {
+	if piece == "" || s.known[strings.TrimSpace(piece)] {
 		return
 	}
 	s.named[[2]string{name, piece}] = true

@@ -114,6 +114,7 @@ func (r *run) answer(ctx context.Context) error {
 			unclear.detail += "; " + words
 		}
 		if s.lost != nil { // Nothing depends on it.
+			r.unsettled(ctx, unclear)
 			if err := r.conclude(ctx, s, s.lost, 0, nil); err != nil {
 				return err
 			}
@@ -198,6 +199,10 @@ func (r *run) step(ctx context.Context, s *step) error {
 		}
 		if err != nil {
 			return err
+		}
+		if a != nil && r.open != nil {
+			// Nothing may be concluded from a choice that was made before and cannot be made now, as under other settings.
+			return unclear("%s finds nothing to choose any more, for a request that may have left", c.hook)
 		}
 		if a != nil {
 			return r.conclude(ctx, s, a, 0, chosen)

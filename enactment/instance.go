@@ -3,6 +3,7 @@ package enactment
 import (
 	"fmt"
 	"iter"
+	"log/slog"
 	"maps"
 )
 
@@ -39,6 +40,14 @@ func (r *Rules) NewInstance(id Identity, action, attempt string, values Values, 
 	}
 	return i, nil
 }
+
+// String says what happened and by whom, without values.
+func (i Instance) String() string {
+	return i.Action + " by " + Identity{Role: i.Role, Party: i.Party}.String()
+}
+
+// LogValue gives the same as String, so that no secret gets into a log.
+func (i Instance) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
 // Value gives the value of an attribute; false when the action does not carry it, when it is hidden, and for the name
 // of an action, which has no value.

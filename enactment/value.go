@@ -3,6 +3,7 @@ package enactment
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -170,8 +171,11 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 }
 
 // Decode stores the value in what into points to, as encoding/json does, but numbers that go into an interface become
-// json.Number and so lose nothing.
+// json.Number and so lose nothing. The zero Value cannot be decoded, and the error says that there is none.
 func (v Value) Decode(into any) error {
+	if v.IsZero() {
+		return errors.New("enactment: decode value: there is none: it is absent, or hidden")
+	}
 	switch into := into.(type) {
 	case *string:
 		if len(v.text) > 1 && v.text[0] == '"' && !strings.ContainsRune(v.text, '\\') {

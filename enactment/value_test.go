@@ -121,6 +121,7 @@ func TestValuesKeepTheirText(t *testing.T) {
 	require.Equal(t, []any{json.Number("18446744073709551617")}, decoded, "numbers lose nothing")
 	var number int
 	require.Error(t, parse(t, `"1"`).Decode(&number))
+	require.ErrorContains(t, enactment.Value{}.Decode(&number), "there is none")
 }
 
 func TestWhatIsNoValueIsMalformed(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Parse is safe for concurrent use, with texts that are right and wrong.
-func TestParsingAtOnce(t *testing.T) {
+func TestConcurrentParse(t *testing.T) {
 	var all sync.WaitGroup
 	for _, text := range []string{
 		"A\nwho R, S\nwhat ID key, X or Y\ndo\n R: X(ID, x)\n S: Y(ID, X)\nsayso\n R > S: x\nnono\n X Y\nnogo\n X -/> Y\n",

@@ -11,6 +11,7 @@ import (
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
+	"github.com/strabo-engine/strabo/internal/stream"
 )
 
 // AttendanceConfig says how an [Attendance] works. The zero value of a field stands for the default that it names.
@@ -101,6 +102,9 @@ func (a *Attendance) Visit(
 	var failure error
 	look := func(e *journal.Enactment) { failure = a.begin(v, e) }
 	err := a.server.journal.Look(ctx, key, how == adapter.Latest, how == adapter.Begun, look)
+	if errors.Is(err, stream.ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", adapter.ErrUnavailable, err)
+	}
 	if err = errors.Join(err, failure); err != nil {
 		return nil, fmt.Errorf("syncserver: visit %s as %s: %w", key, identity, err)
 	}

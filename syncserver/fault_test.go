@@ -171,7 +171,7 @@ func TestKilledServers(t *testing.T) {
 				executors = append(executors, e)
 			}
 			storm{executors: executors, batch: window > 0, meanwhile: func(s *storming) {
-				for range often(t, "STRABO_TEST_KILLS", 5) {
+				for range often(t, "STRABO_TEST_KILLS", 3) {
 					s.wait(10 + rand.IntN(100))
 					c.kill(t)
 					c.start(t)
@@ -185,7 +185,7 @@ func TestKilledServers(t *testing.T) {
 // TestRacingServers has two servers and eight agents race in STRABO_TEST_RACES enactments, and checks every history.
 func TestRacingServers(t *testing.T) {
 	t.Parallel()
-	enactments := often(t, "STRABO_TEST_RACES", 100)
+	enactments := often(t, "STRABO_TEST_RACES", 50)
 	if testing.Short() {
 		enactments = 20
 	}
@@ -234,7 +234,7 @@ func TestHaltedServers(t *testing.T) {
 				executors = append(executors, e)
 			}
 			storm{executors: executors, batch: window > 0, meanwhile: func(s *storming) {
-				for n := range often(t, "STRABO_TEST_HALTS", 6) {
+				for n := range often(t, "STRABO_TEST_HALTS", 4) {
 					s.wait(rand.IntN(40))
 					servers[n%2].halt(t, lease+rand.N(lease))
 				}

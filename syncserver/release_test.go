@@ -22,6 +22,8 @@ import (
 type watched struct {
 	adapter.Executor
 	keep bool // nothing is released
+	// changed has a token when something was received, released or told since it was last looked at.
+	changed chan struct{}
 
 	mu       sync.Mutex
 	held     map[enactment.Key]bool
@@ -41,6 +43,7 @@ func (w *watched) Join(ctx context.Context, id enactment.Identity) (adapter.Feed
 func (f *watchedFeed) Receive(ctx context.Context) (adapter.Delivery, error) {
 	d, err := f.Feed.Receive(ctx)
 	f.by.mu.Lock()
+	defer f.by.change()
 	defer f.by.mu.Unlock()
 	if err == nil {
 		f.by.held[d.Key] = true
@@ -53,6 +56,7 @@ func (f *watchedFeed) Release(key enactment.Key, sequence uint64) bool {
 		return false
 	}
 	f.by.mu.Lock()
+	defer f.by.change()
 	defer f.by.mu.Unlock()
 	if !f.Feed.Release(key, sequence) {
 		return false
@@ -60,6 +64,13 @@ func (f *watchedFeed) Release(key enactment.Key, sequence uint64) bool {
 	delete(f.by.held, key)
 	f.by.released++
 	return true
+}
+
+func (w *watched) change() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
 }
 
 func (w *watched) holds(key enactment.Key) bool {
@@ -86,6 +97,7 @@ type observer struct {
 
 func (o *observer) note(key enactment.Key, what string) {
 	o.mu.Lock()
+	defer o.change()
 	defer o.mu.Unlock()
 	o.told[key] = append(o.told[key], what)
 }
@@ -98,7 +110,8 @@ func (o *observer) of(key enactment.Key) []string {
 
 func observe(t require.TestingT, rules *enactment.Rules, e adapter.Executor, role string, keep bool) *observer {
 	o := &observer{
-		watched: &watched{Executor: e, keep: keep, held: make(map[enactment.Key]bool)}, told: make(map[enactment.Key][]string),
+		watched: &watched{Executor: e, keep: keep, changed: make(chan struct{}, 1), held: make(map[enactment.Key]bool)},
+		told:    make(map[enactment.Key][]string),
 	}
 	var err error
 	o.agent, err = adapter.New(rules, role, o.watched, adapter.WithLogger(quiet()))
@@ -231,13 +244,14 @@ func settle(
 			for range states[key][role].Enabled(role) {
 				settled = false
 			}
-			deadline := time.Now().Add(20 * time.Second)
+			deadline := time.After(time.Minute)
 			for !slices.Equal(want[key][role], o.of(key)) || len(want[key][role]) > 0 && o.holds(key) != (o.keep || !settled) {
-				if time.Now().After(deadline) {
+				select {
+				case <-o.changed:
+				case <-deadline:
 					require.Equal(t, want[key][role], o.of(key), "%s of %s", role, key)
 					require.Equal(t, o.keep || !settled, o.holds(key), "%s keeps %s", role, key)
 				}
-				time.Sleep(50 * time.Microsecond)
 			}
 		}
 	}

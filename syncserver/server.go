@@ -84,7 +84,8 @@ type ServerConfig struct {
 	// Keys seal the values that are secret before they are stored. They are needed where the protocol has secrets.
 	Keys *Keyring
 	// Recorder is told of what happened, was refused and became complete by this server's judgement, in the manner of
-	// [WithRecorder]; it may be nil.
+	// [WithRecorder], but for one thing: what is written may be delivered before it is recorded, for any server may read
+	// it. It is recorded before this server answers the attempt, and before its Close returns. It may be nil.
 	Recorder func(enactment.Record)
 	// Tracer makes a span for each attempt that is decided here and for each write to the log, in the trace of whoever
 	// attempted. They tell protocol, action and outcome, no values. No spans if nil.

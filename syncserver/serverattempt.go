@@ -63,38 +63,55 @@ func (s *Server) measured(attempt func() (enactment.Outcome, error)) (enactment.
 	return outcome, err
 }
 
-// attemptHere decides an attempt of an agent in the server's own process.
+// attemptHere decides an attempt of an agent in the server's own process. The agent waits for it as long as its context
+// lives, as it would if it were elsewhere; what was begun is brought to an end without it.
 func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactment.Outcome, error) {
 	if !s.enter() {
 		return enactment.Outcome{}, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}
 	}
-	defer s.working.Done()
 	select {
 	case s.places <- struct{}{}:
 	default:
 		select {
 		case s.places <- struct{}{}:
 		case <-ctx.Done():
+			s.working.Done()
 			return enactment.Outcome{}, context.Cause(ctx)
 		case <-s.ctx.Done():
+			s.working.Done()
 			return enactment.Outcome{}, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}
 		}
 	}
-	defer func() { <-s.places }()
-	if s.intake != nil {
-		// It may lie in a window when the agent waits for it no more.
+	if s.intake != nil || ctx.Done() != nil {
+		// It may be under way when the agent waits for it no more.
 		a.Values, a.Parties = maps.Clone(a.Values), maps.Clone(a.Parties)
 	}
-	if ctx.Done() != nil {
-		// What was begun is brought to an end, as it would be if the agent were elsewhere.
-		ctx = context.WithoutCancel(ctx)
+	decide := func() (enactment.Outcome, error) {
+		defer s.working.Done()
+		defer func() { <-s.places }()
+		return s.measured(func() (enactment.Outcome, error) {
+			if wire.AttemptBound(&a) > s.config.MaxAttempt && len(wire.AppendRequest(nil, s.rules.Hash(), &a)) > s.config.MaxAttempt {
+				return s.tooLarge(s.config.MaxAttempt), nil
+			}
+			return s.admit(ctx, a, true)
+		})
 	}
-	return s.measured(func() (enactment.Outcome, error) {
-		if wire.AttemptBound(&a) > s.config.MaxAttempt && len(wire.AppendRequest(nil, s.rules.Hash(), &a)) > s.config.MaxAttempt {
-			return s.tooLarge(s.config.MaxAttempt), nil
-		}
-		return s.admit(ctx, a)
+	if ctx.Done() == nil {
+		return decide()
+	}
+	var outcome enactment.Outcome
+	var err error
+	decided := make(chan struct{})
+	s.crew.Do(func() {
+		outcome, err = decide()
+		close(decided)
 	})
+	select {
+	case <-decided:
+		return outcome, err
+	case <-ctx.Done():
+		return enactment.Outcome{}, context.Cause(ctx)
+	}
 }
 
 // answerable tells whether a reply subject is one of a waiting request. Any other could aim the answer at somebody
@@ -150,11 +167,11 @@ func (s *Server) attempt(ctx context.Context, subject string, data []byte) (enac
 	}
 	a := request.Attempt
 	a.Identity = id
-	return s.admit(ctx, a)
+	return s.admit(ctx, a, false)
 }
 
-// admit decides an attempt of which the identity is known.
-func (s *Server) admit(ctx context.Context, a enactment.Attempt) (outcome enactment.Outcome, err error) {
+// admit decides an attempt of which the identity is known; toEnd tells whether also when the context ends meanwhile.
+func (s *Server) admit(ctx context.Context, a enactment.Attempt, toEnd bool) (outcome enactment.Outcome, err error) {
 	ctx, span := s.tracer.Start(ctx, "strabo.decide", trace.SpanKindServer, a.Action)
 	defer func() { span.Decided(&outcome, err) }()
 	now := s.config.clock()
@@ -167,7 +184,7 @@ func (s *Server) admit(ctx context.Context, a enactment.Attempt) (outcome enactm
 	if reused, ok := s.recent.reused(&a); ok {
 		return reused, nil
 	}
-	outcome, err = s.decide(ctx, &a, now)
+	outcome, err = s.decide(ctx, &a, now, toEnd)
 	if err == nil {
 		s.recent.remember(&a, outcome.Sequence)
 	}
@@ -188,7 +205,7 @@ func (s *Server) mismatch(hash string) *wire.Error {
 	)}
 }
 
-func (s *Server) decide(ctx context.Context, a *enactment.Attempt, now time.Time) (enactment.Outcome, error) {
+func (s *Server) decide(ctx context.Context, a *enactment.Attempt, now time.Time, toEnd bool) (enactment.Outcome, error) {
 	key, unplaced := s.rules.KeyOf(*a)
 	if unplaced != nil {
 		if s.config.Recorder != nil {
@@ -201,11 +218,18 @@ func (s *Server) decide(ctx context.Context, a *enactment.Attempt, now time.Time
 		return s.tooLarge(s.limits.Entry), nil
 	}
 	if s.intake != nil {
+		if toEnd {
+			ctx = context.WithoutCancel(ctx)
+		}
 		ctx, cancel := context.WithTimeout(ctx, s.config.Window+s.config.Timeout)
 		defer cancel()
 		return s.intake.Submit(ctx, key, *a)
 	}
-	outcomes, err := s.journal.Decide(ctx, key, []journal.Arrival{*a}, 0)
+	decide := s.journal.Decide
+	if toEnd {
+		decide = s.journal.DecideToEnd
+	}
+	outcomes, err := decide(ctx, key, []journal.Arrival{*a}, 0)
 	if err != nil {
 		return enactment.Outcome{}, err
 	}
@@ -214,7 +238,7 @@ func (s *Server) decide(ctx context.Context, a *enactment.Attempt, now time.Time
 
 // appended is told of what this server has written.
 func (s *Server) appended(sequence uint64, e *wire.Entry, attempts []enactment.Attempt, outcomes []enactment.Outcome) {
-	s.host.Announce(sequence, e)
+	defer s.host.Announce(sequence, e)
 	if s.config.Recorder == nil {
 		return
 	}

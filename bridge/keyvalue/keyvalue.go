@@ -13,8 +13,8 @@ import (
 )
 
 // Store keeps values under names. A name is made of letters, digits, - and _, in parts separated by points. Its methods
-// are safe for concurrent use and block until the value is stored or the context ends; an error that is neither of the
-// ones below leaves unknown whether a change was made.
+// are safe for concurrent use and block until the value is stored or the context ends; an error that is neither [ErrNone]
+// nor [ErrConflict] leaves unknown whether a change was made.
 type Store interface {
 	// Get gives the value under a name and its revision. The error is [ErrNone] if there is none.
 	Get(ctx context.Context, name string) (Entry, error)
@@ -40,6 +40,8 @@ type Entry struct {
 var (
 	// ErrNone says that nothing is stored under a name.
 	ErrNone = errors.New("keyvalue: there is no such value")
+	// ErrUnavailable says that the store cannot be reached, or has not answered in time. A change may have been made.
+	ErrUnavailable = errors.New("keyvalue: the store cannot be reached")
 	// ErrConflict says that the value has another revision than was expected.
 	ErrConflict = errors.New("keyvalue: the value was changed meanwhile")
 )

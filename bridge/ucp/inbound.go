@@ -55,6 +55,8 @@ type InboundOptions struct {
 	// signed, and platforms of 2026-01-23 and later refuse them.
 	Signer     *signature.Signer
 	ProfileURL string
+	// Mandates offer the extension dev.ucp.shopping.ap2_mandate; nil: the business does not have it.
+	Mandates *Mandates
 	// Documents serves specifications and schemas below /documents/ in place of ucp.dev, which discovery names
 	// otherwise; nil: it does not.
 	Documents http.Handler
@@ -66,7 +68,8 @@ type InboundOptions struct {
 	BodyTimeout time.Duration
 	// BodyLimit is the largest request body in bytes; a larger one is answered with 413.
 	BodyLimit int64
-	// Requests is how many requests may be under way at once; one more is answered with 503.
+	// Requests is how many requests may be under way at once; one more is answered with 503. As many more may be on their
+	// way in; where one more comes, the one that is slowest is answered with 408.
 	Requests int
 	// Changes is how often a checkout may be changed; one more is answered with 409.
 	Changes int
@@ -108,6 +111,7 @@ type Inbound struct {
 	mux      *http.ServeMux
 	handlers []byte        // the payment handlers, encoded
 	places   chan struct{} // a token for each request under way
+	arrivals arrivals
 	courier  *courier
 	flights  sync.Map // of *flight, by the name of an Idempotency-Key that is being answered
 }
@@ -122,6 +126,9 @@ func NewInbound(rules *enactment.Rules, exec adapter.Attendant, options InboundO
 		return nil, errors.New("ucp: inbound: no store")
 	}
 	if err := checkInboundProtocol(rules.Protocol()); err != nil {
+		return nil, err
+	}
+	if err := options.Mandates.check(); err != nil {
 		return nil, err
 	}
 	if options.PublicURL != "" {
@@ -151,6 +158,7 @@ func NewInbound(rules *enactment.Rules, exec adapter.Attendant, options InboundO
 	if in.handlers, err = json.Marshal(in.options.PaymentHandlers); err != nil {
 		return nil, fmt.Errorf("ucp: inbound: payment handlers: %w", err)
 	}
+	in.arrivals.most = options.Requests
 	in.courier = newCourier(in)
 	in.mux = in.routes()
 	return in, nil
@@ -171,14 +179,4 @@ func (in *Inbound) Run(ctx context.Context) error {
 }
 
 // ServeHTTP answers one request of a remote platform.
-func (in *Inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	select {
-	case in.places <- struct{}{}:
-		defer func() { <-in.places }()
-		in.mux.ServeHTTP(w, r)
-	default:
-		in.send(w, r, in.answer(r.Context(), &result{}, &problem{
-			status: http.StatusServiceUnavailable, code: "BUSY", detail: "There are too many requests at once.", transient: true,
-		}))
-	}
-}
+func (in *Inbound) ServeHTTP(w http.ResponseWriter, r *http.Request) { in.mux.ServeHTTP(w, r) }

@@ -3,8 +3,8 @@ package ucp
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
@@ -60,6 +60,14 @@ type shipping struct {
 
 var null = enactment.MustValue(nil)
 
+// How many of a kind a checkout may have. What a person wants is far below, and what the shop has to say to each is to
+// fit into one answer.
+const (
+	mostLines        = 500
+	mostDestinations = 100
+	mostCodes        = 100
+)
+
 // readAsked reads the body of a create or update.
 func readAsked(body []byte) (asked, error) {
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
@@ -95,16 +103,15 @@ func (a asked) merge(before wish) (wish, error) {
 			return wish{}, err
 		}
 	}
-	for name, into := range map[string]*enactment.Value{"buyer": &after.buyer, "context": &after.context} {
-		value, ok := a[name]
-		if !ok {
-			continue
-		}
-		var members map[string]json.RawMessage
-		if err := readAs(value, "$."+name, &members); err != nil {
+	if value, ok := a["buyer"]; ok {
+		if after.buyer, err = readBuyer(value); err != nil {
 			return wish{}, err
 		}
-		*into = value
+	}
+	if value, ok := a["context"]; ok {
+		if after.context, err = readContext(value); err != nil {
+			return wish{}, err
+		}
 	}
 	if value, ok := a["fulfillment"]; ok {
 		if after.fulfillment, err = mergeFulfillment(value, before.fulfillment); err != nil {
@@ -126,8 +133,11 @@ func mergeLines(asked, before enactment.Value) (enactment.Value, error) {
 	if err := readAs(asked, "$.line_items", &lines); err != nil {
 		return enactment.Value{}, err
 	}
-	if len(lines) == 0 {
+	switch {
+	case len(lines) == 0:
 		return enactment.Value{}, invalid("$.line_items", "line_items must not be empty.")
+	case len(lines) > mostLines:
+		return enactment.Value{}, invalid("$.line_items", "There are more than %d line_items.", mostLines)
 	}
 	if err := read.Into(before, "line_items", &known); err != nil {
 		return enactment.Value{}, fmt.Errorf("ucp: inbound: line_items of the enactment: %w", err)
@@ -144,6 +154,11 @@ func mergeLines(asked, before enactment.Value) (enactment.Value, error) {
 			return enactment.Value{}, invalid(path+".id", "Two lines have the id %s.", l.ID)
 		}
 		taken[l.ID] = true
+	}
+	for i, l := range lines {
+		if l.ParentID != "" && (l.ParentID == l.ID || !taken[l.ParentID]) {
+			return enactment.Value{}, invalid(fmt.Sprintf("$.line_items[%d].parent_id", i), "There is no other line %s.", l.ParentID)
+		}
 	}
 	next := 1
 	for i := range lines {
@@ -189,6 +204,9 @@ func mergeFulfillment(asked, before enactment.Value) (enactment.Value, error) {
 		wanted.Methods = []shippingMethod{}
 	}
 	for i := range wanted.Methods {
+		if err := checkDestinations(wanted.Methods[i].Destinations, fmt.Sprintf("$.fulfillment.methods[%d].destinations", i)); err != nil {
+			return enactment.Value{}, err
+		}
 		for _, old := range known.Methods {
 			if wanted.Methods[i].like(old) {
 				wanted.Methods[i].keep(old)
@@ -197,6 +215,19 @@ func mergeFulfillment(asked, before enactment.Value) (enactment.Value, error) {
 		}
 	}
 	return enactment.ValueOf(wanted)
+}
+
+// checkDestinations refuses two destinations of one id, for nobody could say which of them is selected.
+func checkDestinations(destinations []model.Destination, path string) error {
+	if len(destinations) > mostDestinations {
+		return invalid(path, "There are more than %d destinations.", mostDestinations)
+	}
+	for i, d := range destinations {
+		if d.ID != "" && slices.ContainsFunc(destinations[:i], func(other model.Destination) bool { return other.ID == d.ID }) {
+			return invalid(fmt.Sprintf("%s[%d].id", path, i), "Two destinations have the id %s.", d.ID)
+		}
+	}
+	return nil
 }
 
 // like tells whether two methods are the same one.
@@ -232,6 +263,9 @@ func readCodes(asked enactment.Value) (enactment.Value, error) {
 	}
 	if err := readAs(asked, "$.discounts", &discounts); err != nil {
 		return enactment.Value{}, err
+	}
+	if len(discounts.Codes) > mostCodes {
+		return enactment.Value{}, invalid("$.discounts.codes", "There are more than %d codes.", mostCodes)
 	}
 	if discounts.Codes == nil {
 		discounts.Codes = []string{}

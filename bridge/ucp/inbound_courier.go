@@ -24,6 +24,7 @@ type courier struct {
 	in     *Inbound
 	queue  chan notice
 	client *webhooks // nil where nobody is told
+	deaf   deaf
 }
 
 // notice is something to tell, as it is noted down.
@@ -51,13 +52,18 @@ const (
 	claimed = 30 * time.Second
 	// sweepInterval is how often notices of others are looked for.
 	sweepInterval = 5 * time.Second
+	// sweepTime is how long that may take, should the store fall silent.
+	sweepTime = time.Minute
 	// tellAgain and tellAgainLongest bound the time between two attempts to tell, tellUntil how long it is tried.
 	tellAgain        = 2 * time.Second
 	tellAgainLongest = time.Hour
 	tellUntil        = 24 * time.Hour
 	// couriers is how many notices are told at once, waitingNotices how many may wait in memory.
-	couriers       = 8
+	couriers       = 32
 	waitingNotices = 1024
+	// sweepShare is how many times as long as a sweep took it is to the next one, so that many notices that nobody wants
+	// to hear cost little.
+	sweepShare = 10
 )
 
 func newCourier(in *Inbound) *courier {
@@ -122,7 +128,7 @@ func readNotice(entry keyvalue.Entry) (notice, error) {
 // placed keeps the order of a checkout that was completed, and has the platform told of it, unless that was done. Where
 // the notice that was noted down is known it need not be read.
 func (c *courier) placed(ctx context.Context, checkout string, standing *model.Standing, noted *notice) error {
-	profile := profileOf(standing)
+	profile := platformOf(standing).URL
 	n := notice{Event: orderPlaced, Checkout: checkout, Since: time.Now(), Next: time.Now().Add(claimed), name: placedName(checkout)}
 	if noted != nil && time.Now().Before(noted.Next) { // Nobody else has taken it up.
 		n = *noted
@@ -175,14 +181,6 @@ func (c *courier) cross(ctx context.Context, n notice) error {
 	return err
 }
 
-// profileOf gives the profile of the platform that created a checkout.
-func profileOf(standing *model.Standing) (profile string) {
-	if value, ok := standing.Create.Value("profile"); ok && value.Decode(&profile) != nil {
-		return ""
-	}
-	return profile
-}
-
 // shipped has the platform told that its order was sent.
 func (c *courier) shipped(ctx context.Context, kept keptOrder) error {
 	now := time.Now()
@@ -220,13 +218,14 @@ func (c *courier) run(ctx context.Context) {
 			}
 		})
 	}
-	ticker := time.NewTicker(sweepInterval)
-	defer ticker.Stop()
 	for {
+		began := time.Now()
 		c.sweep(ctx)
+		pause := time.NewTimer(max(sweepInterval, sweepShare*time.Since(began)))
 		select {
-		case <-ticker.C:
+		case <-pause.C:
 		case <-ctx.Done():
+			pause.Stop()
 			running.Wait()
 			return
 		}
@@ -235,6 +234,8 @@ func (c *courier) run(ctx context.Context) {
 
 // sweep takes up the notices whose time has come.
 func (c *courier) sweep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime) // It goes on with the next one.
+	defer cancel()
 	for entry, err := range c.store().List(ctx, "outbox.") {
 		var n notice
 		if err == nil {
@@ -287,7 +288,27 @@ func (c *courier) resolve(ctx context.Context, n notice) error {
 
 // tell tells the platform, or notes down when to try again.
 func (c *courier) tell(ctx context.Context, n notice) {
-	err := c.deliver(ctx, &n)
+	// A platform that does not answer is left alone for a while, lest it keeps those that others wait for.
+	until, leave := c.deaf.leave(n.Profile, time.Now())
+	first, err := true, error(nil)
+	if !leave {
+		first, err = c.first(ctx, n)
+	}
+	switch {
+	case leave && time.Since(n.Since) > tellUntil:
+		err = errDeaf
+	case leave:
+		n.Next = until
+		c.later(ctx, &n)
+		return
+	case !first && err == nil:
+		n.Next = time.Now().Add(tellAgain)
+		c.later(ctx, &n)
+		return
+	case err == nil:
+		err = c.deliver(ctx, &n)
+		c.deaf.heard(n.Profile, time.Now(), err)
+	}
 	log := c.in.log.With(slog.String("event", n.Event), slog.String("order", n.Order), slog.Int("attempts", n.Attempts+1))
 	switch {
 	case err == nil:
@@ -306,11 +327,40 @@ func (c *courier) tell(ctx context.Context, n notice) {
 		log.InfoContext(ctx, "ucp: the platform was not told of its order yet", "error", err)
 		n.Next = time.Now().Add(min(tellAgain<<min(n.Attempts, 16), tellAgainLongest))
 		n.Attempts++
-		err = c.note(ctx, &n)
+		c.later(ctx, &n)
+		return
 	}
 	if err != nil && !errors.Is(err, keyvalue.ErrConflict) && ctx.Err() == nil {
 		log.WarnContext(ctx, "ucp: a notice could not be kept", "error", err)
 	}
+}
+
+// later notes down when to try again.
+func (c *courier) later(ctx context.Context, n *notice) {
+	if err := c.note(ctx, n); err != nil && !errors.Is(err, keyvalue.ErrConflict) && ctx.Err() == nil {
+		c.in.log.WarnContext(ctx, "ucp: a notice could not be kept", "error", err)
+	}
+}
+
+// first tells whether nothing that happened before to the same order is still to be told.
+func (c *courier) first(ctx context.Context, n notice) (bool, error) {
+	if n.Event == orderPlaced {
+		return true, nil
+	}
+	placed := placedName(n.Checkout)
+	if _, err := c.store().Get(ctx, placed); !errors.Is(err, keyvalue.ErrNone) {
+		return false, err
+	}
+	for entry, err := range c.store().List(ctx, placed+".") {
+		if err != nil {
+			return false, err
+		}
+		other, err := readNotice(entry)
+		if err != nil || other.Since.Before(n.Since) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // deliver makes one attempt.

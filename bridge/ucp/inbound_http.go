@@ -4,15 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 	"mime"
 	"net/http"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -27,22 +28,35 @@ type call struct {
 	agent string
 	// secret is the Simulation-Secret header.
 	secret string
-	// ifMatch is the If-Match header, if there is one.
-	ifMatch string
+	// ifMatch and ifNoneMatch are the headers If-Match and If-None-Match, a member a line; nil where there is none.
+	ifMatch, ifNoneMatch []string
 	// key is the Idempotency-Key, fingerprint what it stands for, and token what ids of attempts are made of.
 	key, fingerprint, token string
 	// creates tells that the request makes a checkout of its key.
 	creates bool
+	// dialect is how the request speaks if it was translated; nil if it was not.
+	dialect *dialect
 }
 
-// matches tells whether the checkout is what the platform thinks it is (RFC 9110, section 13.1.1).
+// matches tells whether the checkout is what the platform thinks it is (RFC 9110, section 13.1.1). A header that names
+// no tag at all matches nothing: whoever sends it wants to be protected.
 func (c *call) matches(standing *model.Standing) bool {
-	if c.ifMatch == "" {
-		return true
-	}
-	for tag := range strings.SplitSeq(c.ifMatch, ",") {
-		if tag = strings.TrimSpace(tag); tag == "*" || tag == etagOf(standing) {
-			return true
+	return c.ifMatch == nil || names(c.ifMatch, etagOf(standing))
+}
+
+// has tells whether the platform has the checkout as it is (RFC 9110, section 13.1.2, which compares weakly).
+func (c *call) has(standing *model.Standing) bool {
+	tag := etagOf(standing)
+	return c.ifNoneMatch != nil && (names(c.ifNoneMatch, tag) || names(c.ifNoneMatch, "W/"+tag))
+}
+
+// names tells whether a tag, or any at all, is in the lines of a header. No tag of the bridge has a comma.
+func names(lines []string, wanted string) bool {
+	for _, line := range lines {
+		for tag := range strings.SplitSeq(line, ",") {
+			if tag = strings.TrimSpace(tag); tag == "*" || tag == wanted {
+				return true
+			}
 		}
 	}
 	return false
@@ -120,25 +134,33 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 			in.send(w, r, in.answer(r.Context(), nil, err))
 			return
 		}
+		select {
+		case in.places <- struct{}{}:
+			defer func() { <-in.places }()
+		default:
+			in.send(w, r, in.answer(r.Context(), nil, tooMany))
+			return
+		}
 		// A request that has arrived is answered to its end, lest a client that has gone leaves half of it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), in.options.AnswerTimeout)
 		defer cancel()
 		c := call{
 			operation: pattern, id: r.PathValue("id"), base: in.base(r), agent: r.Header.Get("UCP-Agent"), creates: creates, body: raw,
-			secret: r.Header.Get("Simulation-Secret"), ifMatch: strings.Join(r.Header.Values("If-Match"), ","),
+			secret: r.Header.Get("Simulation-Secret"), dialect: dialectIn(ctx),
+			ifMatch: r.Header.Values("If-Match"), ifNoneMatch: r.Header.Values("If-None-Match"),
 		}
 		if r.Method == http.MethodPost || r.Method == http.MethodPut {
-			c.key = r.Header.Get("Idempotency-Key")
-		}
-		if len(c.key) > longestKey {
-			in.send(w, r, in.answer(ctx, nil, &problem{
-				status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The Idempotency-Key is too long.",
-			}))
-			return
+			if c.key, err = keyIn(r.Header.Values("Idempotency-Key")); err != nil {
+				in.send(w, r, in.answer(ctx, nil, err))
+				return
+			}
 		}
 		c.token = tokenOf(c.key)
 		if c.key != "" {
 			c.fingerprint = fingerprintOf(pattern, c.id, raw)
+			if c.dialect.tellsOutcomes() { // The same request is answered otherwise.
+				c.fingerprint = fingerprintOf(pattern+" with outcomes", c.id, raw)
+			}
 		}
 		answer := in.once(ctx, c, func() (reply, bool, error) {
 			result, err := respond(ctx, c)
@@ -146,7 +168,11 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 				return reply{}, true, err
 			}
 			p, isProblem := problemOf(err)
-			return in.answer(ctx, result, err), err != nil && (!isProblem || p.transient), nil
+			transient := err != nil && (!isProblem || p.transient)
+			if isProblem && p.outcome && !c.creates && c.dialect.tellsOutcomes() {
+				result, err = in.outcome(ctx, c, p)
+			}
+			return in.answer(ctx, result, err), transient, nil
 		})
 		in.send(w, r, answer)
 	})
@@ -154,6 +180,23 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 
 // longestKey is how long an Idempotency-Key may be; a UUID has 36 characters.
 const longestKey = 255
+
+// keyIn gives the Idempotency-Key of a request; empty where there is none.
+func keyIn(lines []string) (string, error) {
+	switch {
+	case len(lines) == 0:
+		return "", nil
+	case len(lines) > 1:
+		return "", wrongHeader("There is more than one Idempotency-Key.")
+	case len(lines[0]) > longestKey:
+		return "", wrongHeader("The Idempotency-Key is too long.")
+	}
+	return lines[0], nil
+}
+
+func wrongHeader(detail string) *problem {
+	return &problem{status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: detail}
+}
 
 // read checks what the headers say and reads the body.
 func (in *Inbound) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -163,16 +206,16 @@ func (in *Inbound) read(w http.ResponseWriter, r *http.Request) ([]byte, error) 
 	if r.ContentLength == 0 && r.Body == http.NoBody {
 		return nil, nil
 	}
-	// The server that was not told how long a request may take is told here, for the body alone.
-	connection := http.NewResponseController(w)
-	limited := connection.SetReadDeadline(time.Now().Add(in.options.BodyTimeout)) == nil
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, in.options.BodyLimit))
-	if limited && err == nil { // Else the server is not to wait for the rest either.
-		_ = connection.SetReadDeadline(time.Time{})
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return nil, &problem{
+			status: http.StatusUnsupportedMediaType, code: "UNSUPPORTED_MEDIA_TYPE", detail: "The body must not be compressed.",
+		}
 	}
+	body, err := in.arrivals.read(w, r, in.options.BodyLimit, in.options.BodyTimeout)
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, &problem{
-			status: http.StatusRequestEntityTooLarge, code: "BODY_TOO_LARGE", detail: tooLarge.Error(),
+			status: http.StatusRequestEntityTooLarge, code: "BODY_TOO_LARGE",
+			detail: fmt.Sprintf("The body has more than %d bytes.", tooLarge.Limit),
 		}
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -273,6 +316,9 @@ func (in *Inbound) answer(ctx context.Context, came *result, err error) reply {
 		case ok:
 		case ctx.Err() != nil:
 			p = unanswered("The request")
+		case errors.Is(err, keyvalue.ErrUnavailable), errors.Is(err, adapter.ErrUnavailable), errors.Is(err, adapter.ErrClosed):
+			in.log.WarnContext(ctx, "ucp: a request could not be answered yet", "error", err)
+			p = unanswered("The request")
 		default:
 			in.log.ErrorContext(ctx, "ucp: a request could not be answered", "error", err)
 			p = &problem{status: http.StatusInternalServerError, code: "INTERNAL_ERROR", detail: "The request could not be answered."}
@@ -280,6 +326,9 @@ func (in *Inbound) answer(ctx context.Context, came *result, err error) reply {
 		came = &result{status: p.status, body: p.body()}
 	}
 	encoded, ready := came.body.(json.RawMessage)
+	if came.status == http.StatusNotModified {
+		return reply{status: came.status, etag: came.etag}
+	}
 	if !ready {
 		encoded, err = json.Marshal(came.body)
 	} else {
@@ -298,7 +347,9 @@ func (in *Inbound) failed(ctx context.Context, err error) reply { return in.answ
 
 func (in *Inbound) send(w http.ResponseWriter, r *http.Request, answer reply) {
 	header := w.Header()
-	header["Content-Type"], header["Content-Length"] = jsonContent, []string{strconv.Itoa(len(answer.body))}
+	if answer.body != nil {
+		header["Content-Type"], header["Content-Length"] = jsonContent, []string{strconv.Itoa(len(answer.body))}
+	}
 	if answer.retryAfter {
 		header.Set("Retry-After", "1")
 	}
@@ -306,6 +357,9 @@ func (in *Inbound) send(w http.ResponseWriter, r *http.Request, answer reply) {
 		header["Etag"] = []string{answer.etag}
 	}
 	w.WriteHeader(answer.status)
+	if answer.body == nil {
+		return
+	}
 	if _, err := w.Write(answer.body); err != nil {
 		in.log.DebugContext(r.Context(), "ucp: an answer could not be sent", "error", err)
 	}

@@ -81,8 +81,12 @@ func (in *Inbound) expired(ctx context.Context, old *session) (*session, model.S
 func answered(s model.Standing) bool { return s.Statement != nil || s.Ended() }
 
 // showing answers with the checkout as it stands.
-func (in *Inbound) showing(status int, standing model.Standing) (*result, error) {
-	v, err := in.view(standing)
+func (in *Inbound) showing(c *call, status int, standing model.Standing, more ...Message) (*result, error) {
+	mandated := in.mandated(c, &standing)
+	v, err := in.view(standing, mandated, more...)
+	if err == nil && mandated {
+		v, err = in.authorized(c, v)
+	}
 	return &result{status: status, body: v, etag: etagOf(&standing)}, err
 }
 
@@ -92,7 +96,13 @@ func (in *Inbound) get(ctx context.Context, c call) (*result, error) {
 		return nil, err
 	}
 	defer s.leave()
-	return in.showing(http.StatusOK, standing)
+	switch {
+	case !c.matches(&standing):
+		return nil, preconditionFailed
+	case c.has(&standing):
+		return &result{status: http.StatusNotModified, etag: etagOf(&standing)}, nil
+	}
+	return in.showing(&c, http.StatusOK, standing)
 }
 
 // create begins an enactment.
@@ -115,7 +125,7 @@ func (in *Inbound) create(ctx context.Context, c call) (*result, error) {
 	}
 	defer s.leave()
 	rejection, err := s.attempt(ctx, "create:"+c.token, "Create", wanted.bind(enactment.Values{
-		"rev": enactment.MustValue(0), "profile": enactment.MustValue(profileIn(c.agent)),
+		"rev": enactment.MustValue(0), "profile": enactment.MustValue(in.platform(ctx, &c)),
 	}))
 	switch {
 	case err != nil:
@@ -133,7 +143,7 @@ func (in *Inbound) create(ctx context.Context, c call) (*result, error) {
 		return nil, said(standing.Refused, "reason", statusOfRefusal)
 	}
 	// What was answered at first, also if the request is repeated after more has happened.
-	return in.showing(http.StatusCreated, s.at(1, standing))
+	return in.showing(&c, http.StatusCreated, s.at(1, standing))
 }
 
 // at gives how the checkout stood right after the statement of a revision.
@@ -168,12 +178,18 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 		return nil, err
 	}
 	defer s.leave()
-	attempt := "update:" + c.token
+	request := "update:" + c.token
+	attempt := request
 	for range mostTries {
-		if own := s.own(attempt); own != nil { // The request is repeated, or was just made.
-			return in.changed(ctx, s, own)
+		if s.own(request) == nil {
+			standing, err = s.changeable(ctx, what, standing)
 		}
-		if standing, err = s.changeable(ctx, what, standing); err != nil {
+		// The request is repeated, or was just made; what another process has done for it may have come to light while
+		// it was waited for.
+		if own := s.own(request); own != nil {
+			return in.changed(ctx, &c, s, own)
+		}
+		if err != nil {
 			return nil, err
 		}
 		if !c.matches(&standing) {
@@ -181,7 +197,7 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 		}
 		if standing.Revision > int64(in.options.Changes) {
 			return nil, &problem{
-				status: http.StatusConflict, code: "TOO_MANY_CHANGES",
+				status: http.StatusConflict, code: "TOO_MANY_CHANGES", outcome: true,
 				detail: "The checkout has been changed too often: create another, or complete or cancel this one.",
 			}
 		}
@@ -210,11 +226,8 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 	return nil, busy("The checkout is being changed by others.")
 }
 
-// nextAttempt gives the id of another attempt of the same request.
-func nextAttempt(id string) string { return id + "+" }
-
 // changed waits for the answer to an update.
-func (in *Inbound) changed(ctx context.Context, s *session, update *enactment.Instance) (*result, error) {
+func (in *Inbound) changed(ctx context.Context, c *call, s *session, update *enactment.Instance) (*result, error) {
 	var was model.Standing
 	var rejected *enactment.Instance
 	now, err := s.await(ctx, "The change", func(now model.Standing) bool {
@@ -243,7 +256,7 @@ func (in *Inbound) changed(ctx context.Context, s *session, update *enactment.In
 	case was.Ended():
 		return nil, tooLate("The change", &now)
 	}
-	return in.showing(http.StatusOK, was)
+	return in.showing(c, http.StatusOK, was)
 }
 
 // changeable waits until nothing is to be answered, so that the checkout can be changed or paid. The problem says why it
@@ -312,7 +325,7 @@ func (in *Inbound) cancel(ctx context.Context, c call) (*result, error) {
 	case standing.Cancelled == nil:
 		return nil, tooLate(what, &standing)
 	}
-	return in.showing(http.StatusOK, standing)
+	return in.showing(&c, http.StatusOK, standing)
 }
 
 // errReused says that the Idempotency-Key of a create was used before, so that its answer has to be looked up.

@@ -14,7 +14,7 @@ import (
 // complete pays.
 func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 	const what = "The payment"
-	credential, err := in.readPayment(c.body)
+	instrument, given, err := in.readPayment(c.body)
 	if err != nil {
 		return nil, err
 	}
@@ -23,23 +23,23 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 		return nil, err
 	}
 	defer s.leave()
-	attempt := "complete:" + c.token
-	own := s.own(attempt)
+	request := "complete:" + c.token
+	attempt, malformed := request, error(nil)
 	var noted *notice
-	if own == nil {
-		if standing, err = s.changeable(ctx, what, standing); err != nil {
+	for range mostTries {
+		if s.own(request) == nil {
+			standing, err = s.payable(ctx, what, standing, &c)
+		}
+		// What another process has done for the same request may have come to light while it was waited for.
+		if own := s.own(request); own != nil {
+			return in.paid(ctx, &c, s, own, noted)
+		}
+		if err != nil {
 			return nil, err
 		}
-		switch {
-		case !c.matches(&standing):
-			return nil, preconditionFailed
-		case standing.Statement.Action != "Offered":
-			if err := s.refresh(ctx); err != nil {
-				return nil, err
-			}
-			if standing = s.standing(); standing.Statement.Action != "Offered" {
-				return nil, unready(standing.Statement)
-			}
+		credential, err := in.credential(ctx, &c, &standing, instrument, given)
+		if err != nil {
+			return nil, err
 		}
 		if noted, err = in.courier.expect(ctx, c.id, profileIn(c.agent)); err != nil {
 			return nil, err
@@ -50,24 +50,54 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case rejection != nil && outdated(rejection):
+		case rejection == nil:
+			if s.own(request) == nil {
+				return nil, fmt.Errorf("ucp: inbound: %s was accepted and is not there", attempt)
+			}
+		case outdated(rejection) && s.own(request) != nil:
+		case outdated(rejection):
 			now := s.standing()
 			if !now.Ended() {
 				return nil, busy("The checkout was changed, or is being paid, by another request.")
 			}
 			return nil, tooLate(what, &now)
-		case rejection != nil:
+		case rejection.Code == enactment.Malformed:
+			// The request is repeated: another revision was to be paid then, and that was refused. Now there is another.
+			malformed = refusedBy(rejection, what)
+			attempt = nextAttempt(attempt)
+			if err := s.refresh(ctx); err != nil {
+				return nil, err
+			}
+			standing = s.standing()
+		default:
 			return nil, refusedBy(rejection, what)
 		}
-		if own = s.own(attempt); own == nil {
-			return nil, fmt.Errorf("ucp: inbound: %s was accepted and is not there", attempt)
-		}
 	}
-	return in.paid(ctx, s, own, noted)
+	return nil, malformed
 }
 
-// paid waits for the Business to take a payment, or not.
-func (in *Inbound) paid(ctx context.Context, s *session, complete *enactment.Instance, noted *notice) (*result, error) {
+// payable waits until the checkout can be paid. The problem says why it cannot be.
+func (s *session) payable(ctx context.Context, what string, standing model.Standing, c *call) (model.Standing, error) {
+	standing, err := s.changeable(ctx, what, standing)
+	if err != nil {
+		return standing, err
+	}
+	if !c.matches(&standing) {
+		return standing, preconditionFailed
+	}
+	if standing.Statement.Action != "Offered" {
+		if err := s.refresh(ctx); err != nil {
+			return standing, err
+		}
+		if standing = s.standing(); standing.Statement.Action != "Offered" {
+			return standing, unready(standing.Statement)
+		}
+	}
+	return standing, nil
+}
+
+// paid waits for the Business to take a payment, or not. Where it is known what was noted down before, that is given.
+func (in *Inbound) paid(ctx context.Context, c *call, s *session, complete *enactment.Instance, noted *notice) (*result, error) {
 	var declined *enactment.Instance
 	standing, err := s.await(ctx, "The payment", func(now model.Standing) bool {
 		declined = nil
@@ -92,13 +122,14 @@ func (in *Inbound) paid(ctx context.Context, s *session, complete *enactment.Ins
 	if err := in.courier.placed(ctx, s.cid, &standing, noted); err != nil {
 		return nil, err
 	}
-	return in.showing(http.StatusOK, standing)
+	return in.showing(c, http.StatusOK, standing)
 }
 
 // unready says what lacks before a checkout can be paid.
 func unready(statement *enactment.Instance) *problem {
 	p := &problem{
 		status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The checkout cannot be paid yet.", transient: true,
+		outcome: true,
 	}
 	var messages []Message
 	if value, ok := statement.Value("messages"); ok && value.Decode(&messages) == nil {
@@ -112,12 +143,34 @@ func unready(statement *enactment.Instance) *problem {
 	return p
 }
 
-// readPayment gives the instrument of a complete, together with a mandate that comes with it. Its contents are the
-// Business's to judge, but for the handler and the form of the mandate.
-func (in *Inbound) readPayment(text []byte) (enactment.Value, error) {
-	body, err := parse(text)
+// credential gives what pays: the instrument and, where the checkout needs a mandate, that as the member ap2. One that was
+// not verified does not get so far.
+func (in *Inbound) credential(
+	ctx context.Context, c *call, standing *model.Standing, instrument map[string]json.RawMessage, given *string,
+) (enactment.Value, error) {
+	verified, err := in.checkMandate(ctx, c, standing, given)
 	if err != nil {
 		return enactment.Value{}, err
+	}
+	delete(instrument, "ap2")
+	if verified {
+		if instrument["ap2"], err = json.Marshal(map[string]string{"checkout_mandate": *given}); err != nil {
+			return enactment.Value{}, err
+		}
+	}
+	value, err := enactment.ValueOf(instrument)
+	if err != nil {
+		return enactment.Value{}, invalid("$.payment_data", "payment_data is not sound JSON.")
+	}
+	return value, nil
+}
+
+// readPayment gives the instrument of a complete, and the mandate that comes with it; nil if there is none. The contents
+// of the instrument are the Business's to judge, but for the handler.
+func (in *Inbound) readPayment(text []byte) (map[string]json.RawMessage, *string, error) {
+	body, err := parse(text)
+	if err != nil {
+		return nil, nil, err
 	}
 	var asked struct {
 		PaymentData map[string]json.RawMessage `json:"payment_data"`
@@ -126,30 +179,29 @@ func (in *Inbound) readPayment(text []byte) (enactment.Value, error) {
 		} `json:"ap2"`
 	}
 	if err := readAs(body, "$", &asked); err != nil {
-		return enactment.Value{}, err
+		return nil, nil, err
 	}
 	var handler string
 	instrument := asked.PaymentData
 	if json.Unmarshal(instrument["handler_id"], &handler) != nil {
-		return enactment.Value{}, invalid("$.payment_data.handler_id", "payment_data must be a payment instrument with a handler_id.")
+		return nil, nil, invalid("$.payment_data.handler_id", "payment_data must be a payment instrument with a handler_id.")
 	}
 	if !in.takes(handler) {
-		return enactment.Value{}, &problem{
+		return nil, nil, &problem{
 			status: http.StatusBadRequest, code: "INVALID_REQUEST", path: "$.payment_data.handler_id",
-			detail: "Unsupported payment handler: it is not one that is offered.",
+			detail: "Unsupported payment handler: it is not one that is offered.", outcome: true,
 		}
 	}
-	if asked.AP2 != nil {
-		if !mandate.MatchString(asked.AP2.CheckoutMandate) {
-			return enactment.Value{}, invalid("$.ap2.checkout_mandate", "The checkout mandate is not an SD-JWT with key binding.")
+	for _, name := range []string{"id", "type"} {
+		var text string
+		if json.Unmarshal(instrument[name], &text) != nil || text == "" {
+			return nil, nil, invalid("$.payment_data."+name, "A payment instrument needs a member %s.", name)
 		}
-		instrument["ap2"], _ = json.Marshal(asked.AP2)
 	}
-	value, err := enactment.ValueOf(instrument)
-	if err != nil {
-		return enactment.Value{}, invalid("$.payment_data", "payment_data is not sound JSON.")
+	if asked.AP2 == nil {
+		return instrument, nil, nil
 	}
-	return value, nil
+	return instrument, &asked.AP2.CheckoutMandate, nil
 }
 
 func (in *Inbound) takes(handler string) bool {

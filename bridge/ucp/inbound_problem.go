@@ -22,27 +22,33 @@ type problem struct {
 	// transient tells that the same request may be answered otherwise later, so that the answer is not kept for its
 	// Idempotency-Key.
 	transient bool
+	// outcome tells that the business has decided so, about a checkout that is there: see [Inbound.outcome].
+	outcome bool
 }
 
 // Error gives the code and the sentence.
 func (p *problem) Error() string { return p.code + ": " + p.detail }
 
-func (p *problem) body() any {
-	messages := p.messages
-	if messages == nil {
-		severity := p.severity
-		if severity == "" {
-			severity = "recoverable"
-		}
-		messages = []Message{{
-			Type: "error", Code: strings.ToLower(p.code), Path: p.path, Content: p.detail, Severity: severity,
-		}}
+// said are the messages that tell it.
+func (p *problem) said() []Message {
+	if p.messages != nil {
+		return p.messages
 	}
+	severity := p.severity
+	if severity == "" {
+		severity = "recoverable"
+	}
+	return []Message{{
+		Type: "error", Code: strings.ToLower(p.code), Path: p.path, Content: p.detail, Severity: severity,
+	}}
+}
+
+func (p *problem) body() any {
 	return struct {
 		Detail   string    `json:"detail"`
 		Code     string    `json:"code"`
 		Messages []Message `json:"messages"`
-	}{p.detail, p.code, messages}
+	}{p.detail, p.code, p.said()}
 }
 
 func notFound(what, id string) *problem {
@@ -55,7 +61,7 @@ func notFound(what, id string) *problem {
 // notModifiable is the answer to what comes too late.
 func notModifiable(format string, arguments ...any) *problem {
 	return &problem{
-		status: http.StatusConflict, code: "CHECKOUT_NOT_MODIFIABLE", detail: fmt.Sprintf(format, arguments...),
+		status: http.StatusConflict, code: "CHECKOUT_NOT_MODIFIABLE", detail: fmt.Sprintf(format, arguments...), outcome: true,
 	}
 }
 
@@ -72,6 +78,10 @@ func unanswered(what string) *problem {
 		status: http.StatusServiceUnavailable, code: "NO_ANSWER_YET", transient: true,
 		detail: what + " has been asked for and not been answered yet. It may still happen: get the checkout, or repeat the request with the same Idempotency-Key.",
 	}
+}
+
+var tooMany = &problem{
+	status: http.StatusServiceUnavailable, code: "BUSY", detail: "There are too many requests at once.", transient: true,
 }
 
 var keyReused = &problem{
@@ -97,7 +107,7 @@ func invalid(path, format string, arguments ...any) *problem {
 func refusedBy(r *enactment.Rejection, what string) *problem {
 	p := notModifiable("%s is not possible any more: %s", what, r.Detail)
 	if r.Code == enactment.Malformed {
-		p.status, p.code = http.StatusUnprocessableEntity, "INVALID_REQUEST"
+		p.status, p.code, p.outcome = http.StatusUnprocessableEntity, "INVALID_REQUEST", false
 	}
 	p.messages = []Message{{Type: "error", Code: string(r.Code), Content: p.detail, Severity: "recoverable"}}
 	return p
@@ -111,11 +121,19 @@ func said(i *enactment.Instance, name string, status func(code string) int) *pro
 			no.Content = value.String()
 		}
 	}
+	code := no.Code
+	if declines[code] {
+		code = "payment_failed"
+	}
 	return &problem{
-		status: status(no.Code), code: strings.ToUpper(no.Code), detail: no.Content,
-		messages: []Message{{Type: "error", Code: no.Code, Path: no.Path, Content: no.Content, Severity: "recoverable"}},
+		status: status(no.Code), code: strings.ToUpper(no.Code), detail: no.Content, outcome: true,
+		messages: []Message{{Type: "error", Code: code, Path: no.Path, Content: no.Content, Severity: "recoverable"}},
 	}
 }
+
+// declines are ways in which a payment fails. The public samples have a code for each, and messages the one that UCP has
+// for all of them, which platforms are expected to know (UCP 2026-04-08, checkout, standard errors).
+var declines = map[string]bool{"insufficient_funds": true, "fraud_detected": true, "unknown_token": true}
 
 // statusOfRefusal and statusOfDecline are what the public samples answer; UCP 2026-01-11 leaves it open.
 func statusOfRefusal(string) int { return http.StatusBadRequest }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/internal/compact"
 )
 
@@ -26,9 +28,6 @@ const (
 	orderCapability       = "dev.ucp.shopping.order"
 )
 
-// mandate is what a checkout mandate looks like (UCP 2026-01-11, ap2_mandate.json).
-var mandate = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+(~[A-Za-z0-9_-]+)*$`)
-
 // capability names a capability; all but the name and version are for discovery only.
 type capability struct {
 	Name    string `json:"name"`
@@ -36,6 +35,7 @@ type capability struct {
 	Spec    string `json:"spec,omitempty"`
 	Schema  string `json:"schema,omitempty"`
 	Extends string `json:"extends,omitempty"`
+	Config  any    `json:"config,omitempty"`
 }
 
 type metadata struct {
@@ -75,9 +75,10 @@ func etagOf(s *model.Standing) string {
 	return `"` + strconv.FormatInt(s.Revision, 10) + "-" + s.Status() + `"`
 }
 
-// view shows a checkout as the wire has it. It has no place for a payment. The text is put together of values that are
-// sound JSON already: this is what the bridge does most.
-func (in *Inbound) view(s model.Standing) (json.RawMessage, error) {
+// view shows a checkout as the wire has it, with more messages than it has of itself. It has no place for a payment. The
+// text is put together of values that are sound JSON already: this is what the bridge does most. Mandated tells that the
+// extension of mandates is active.
+func (in *Inbound) view(s model.Standing, mandated bool, more ...Message) (json.RawMessage, error) {
 	value := func(name string) string {
 		v, _ := s.Statement.Value(name)
 		return v.String()
@@ -110,6 +111,7 @@ func (in *Inbound) view(s model.Standing) (json.RawMessage, error) {
 		{consentCapability, strings.Contains(body["buyer"], `"consent"`)},
 		{fulfillmentCapability, body["fulfillment"] != ""},
 		{discountCapability, body["discounts"] != ""},
+		{mandate.Extension, mandated},
 	} {
 		if extension.there {
 			out = appendCapability(append(out, ','), extension.name)
@@ -122,11 +124,23 @@ func (in *Inbound) view(s model.Standing) (json.RawMessage, error) {
 	out = append(out, `,"totals":`...)
 	out = append(out, totals...)
 	for _, name := range statedMembers {
-		if text := body[name]; text != "" {
+		// Nobody can go on with what has ended (UCP 2026-04-08, checkout, continue URL).
+		if text := body[name]; text != "" && (name != "continue_url" || !s.Ended()) {
 			out = append(append(append(append(out, `,"`...), name...), `":`...), text...)
 		}
 	}
-	if messages := value("messages"); !s.Ended() && messages != "[]" {
+	messages := value("messages")
+	if s.Ended() { // What lacked is of no matter any more.
+		messages = "[]"
+	}
+	if len(more) > 0 {
+		text, err := withMessages(messages, more)
+		if err != nil {
+			return nil, err
+		}
+		messages = string(text)
+	}
+	if messages != "[]" {
 		out = append(append(out, `,"messages":`...), messages...)
 	}
 	if order, err := orderOf(&s); err != nil {
@@ -141,6 +155,25 @@ func (in *Inbound) view(s model.Standing) (json.RawMessage, error) {
 	out = append(out, `,"payment":{"handlers":`...)
 	out = append(out, in.handlers...)
 	return append(out, `,"instruments":[]}}`...), nil
+}
+
+// withMessages gives messages together with those that are stated, each of them once.
+func withMessages(statement string, messages []Message) ([]byte, error) {
+	var stated []Message
+	if err := json.Unmarshal([]byte(statement), &stated); err != nil {
+		return nil, fmt.Errorf("ucp: inbound: messages of a statement: %w", err)
+	}
+	all := slices.Clone(messages)
+	for _, m := range stated {
+		if !slices.Contains(all, m) {
+			all = append(all, m)
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return nil, fmt.Errorf("ucp: inbound: messages of a checkout: %w", err)
+	}
+	return text, nil
 }
 
 func appendCapability(out []byte, name string) []byte {
@@ -162,6 +195,16 @@ func orderOf(s *model.Standing) (*orderLink, error) {
 		return nil, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
 	}
 	return link, nil
+}
+
+// documentsOf gives the places of the specification and the schema of a capability, below the site of a release.
+func documentsOf(capability string) (specification, schema string) {
+	short := capability[strings.LastIndexByte(capability, '.')+1:]
+	specification = strings.ReplaceAll(short, "_", "-")
+	if capability == mandate.Extension {
+		specification = "ap2-mandates"
+	}
+	return "specification/" + specification, "schemas/shopping/" + short + ".json"
 }
 
 // discover answers with the Business's profile.
@@ -197,24 +240,31 @@ func (in *Inbound) discover(_ context.Context, c call) (*result, error) {
 		Payment struct {
 			Handlers []PaymentHandler `json:"handlers"`
 		} `json:"payment"`
+		SigningKeys []negotiation.Key `json:"signing_keys,omitempty"`
 	}
 	profile.UCP.Version = Release
 	profile.UCP.Services = map[string]service{shoppingService: {
 		Version: Release, Spec: site + "specification/reference",
 		REST: rest{Schema: site + description, Endpoint: c.base},
 	}}
-	for _, name := range []string{
-		checkoutCapability, orderCapability, fulfillmentCapability, discountCapability, consentCapability,
-	} {
-		short := name[strings.LastIndexByte(name, '.')+1:]
-		offer := capability{
-			Name: name, Version: Release, Spec: site + "specification/" + strings.ReplaceAll(short, "_", "-"),
-			Schema: site + "schemas/shopping/" + short + ".json",
+	offered := []string{checkoutCapability, orderCapability, fulfillmentCapability, discountCapability, consentCapability}
+	if in.options.Mandates != nil {
+		offered = append(offered, mandate.Extension)
+	}
+	for _, name := range offered {
+		specification, schema := documentsOf(name)
+		offer := capability{Name: name, Version: Release, Spec: site + specification, Schema: site + schema}
+		if name == mandate.Extension {
+			offer.Config = json.RawMessage(mandateFormats)
 		}
 		if name != checkoutCapability && name != orderCapability {
 			offer.Extends = checkoutCapability
 		}
 		profile.UCP.Capabilities = append(profile.UCP.Capabilities, offer)
+	}
+	var err error
+	if profile.SigningKeys, err = in.options.Mandates.published(); err != nil {
+		return nil, err
 	}
 	profile.Payment.Handlers = handlers
 	if handlers == nil {

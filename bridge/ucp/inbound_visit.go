@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -111,12 +112,18 @@ func (s *session) reach(ctx context.Context, sequence uint64) error {
 	}
 }
 
-// own finds what happened by an attempt, of which the id is given; nil if it has not.
+// own finds what happened by an attempt of a request, of which the id of the first is given; nil if nothing has.
 func (s *session) own(id string) *enactment.Instance {
 	for _, i := range s.visit.Instances() {
-		if i.Attempt == id {
+		if strings.TrimRight(i.Attempt, nextMark) == id {
 			return &i
 		}
 	}
 	return nil
 }
+
+// nextMark stands at the end of an attempt's id, once for each attempt that the same request has made before.
+const nextMark = "+"
+
+// nextAttempt gives the id of another attempt of the same request.
+func nextAttempt(id string) string { return id + nextMark }

@@ -68,12 +68,21 @@ type OutboundOptions struct {
 	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
 	// that check signatures will refuse them.
 	Signer *signature.Signer
+	// Mandates tells that the platform makes mandates (AP2): its profile has the extension and a key, see [OfferMandates].
+	// At a shop that takes them (see [Business.TakesMandates]) every checkout has to be signed by the shop, with a key of its
+	// profile as it was discovered; one that is not is NeedsInput with an error that cannot be recovered from. What is Offered
+	// has in checkout.ap2.checkout the whole of it as it came, and nothing is paid without a mandate for that in the
+	// credential's ap2.checkout_mandate: see [mandate.Signer]. It needs UCPIncremental.
+	Mandates bool
 	// Currency is the one to buy in, an ISO 4217 code; a checkout in another is refused. If it is empty, shops are
 	// asked for USD, and what they sell in is taken.
 	Currency string
 	// Discloses tells that the platform shows its buyer the warnings whose presentation is disclosure. Without it a
 	// checkout that has one is NeedsInput, since the buyer has to see it at the shop (UCPIncremental alone).
 	Discloses bool
+	// ShowsImages tells that it shows the pictures that belong to such warnings too. Without it a checkout that has one
+	// with a picture is NeedsInput all the same.
+	ShowsImages bool
 	// Mapping is the text of a mapping to use instead of the one that ships with the engine, and MappingName its name
 	// in errors.
 	Mapping     []byte
@@ -116,7 +125,14 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			return nil, fmt.Errorf("ucp: outbound: %w", err)
 		}
 	}
-	mapping, err := bridge.Load(name, text, rules, Hooks(options.Choices))
+	hooks, mandates := Hooks(options.Choices), options.Mandates && business.TakesMandates()
+	if options.Mandates && !mandatesFit(rules) {
+		return nil, fmt.Errorf("ucp: outbound: there is no place for mandates in %s", rules.Protocol().Name())
+	}
+	if mandates {
+		hooks["payment"] = mandated(payment)
+	}
+	mapping, err := bridge.Load(name, text, rules, hooks)
 	if err != nil {
 		return nil, fmt.Errorf("ucp: outbound: %w", err)
 	}
@@ -140,7 +156,7 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if business.Transport == negotiation.MCP {
 		caller = mcp.NewCaller(business.Endpoint, release, caller)
 	}
-	caller = &releaseCaller{release, business, caller}
+	caller = &releaseCaller{release: release, business: business, mandates: mandates, below: caller}
 	governing := options.Policy
 	if governing == nil {
 		contracts, err := Contracts()
@@ -162,7 +178,9 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			"currency":          cmp.Or(options.Currency, "USD"),
 			"required_currency": required,
 			"discloses":         options.Discloses,
+			"images":            options.ShowsImages,
 			"active":            business.active(),
+			"release":           string(release),
 		},
 		Journal: options.Journal, Caller: caller, Patience: options.Patience,
 		Policy: governing, Principal: options.Principal, Approvals: options.Approvals,
@@ -176,7 +194,8 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 }
 
 // Contracts are those of the operations that the shipped mapping calls: checkout_create, checkout_get, checkout_update,
-// checkout_cancel and checkout_complete, which alone needs a subject and an approval.
+// checkout_cancel and checkout_complete, which alone needs a subject and an approval, and of order_get, by which [Orders]
+// asks for what has become of an order.
 func Contracts() (*policy.Contracts, error) {
 	text, err := protocols.Files.ReadFile(outboundContracts)
 	if err != nil {
@@ -191,10 +210,12 @@ func Contracts() (*policy.Contracts, error) {
 
 // Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, instrument, which
 // makes payment_data of a payment, contents, which compares what a checkout contains with what was asked for, review, which
-// finds what forbids an autonomous completion, and payment, which checks how a checkout is paid.
+// finds what forbids an autonomous completion, payment, which checks how a checkout is paid, and extensions, which holds what is
+// asked for against what is active with the shop.
 func Hooks(choices Choices) map[string]bridge.Hook {
 	return map[string]bridge.Hook{
 		"fulfillment": choices.arrange, "instrument": instrument, "contents": contents, "review": review, "payment": payment,
+		"extensions": asksActive,
 	}
 }
 

@@ -3,17 +3,21 @@ package ucp
 import (
 	"fmt"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
-// agreementWith computes what a platform with [PlatformProfile] and a shop can do together in a release. The error wraps
-// an [*negotiation.Error] if they have no checkouts in common.
-func agreementWith(release wire.Release, shop *negotiation.Profile) (*negotiation.Agreement, error) {
+// agreementWith computes what a platform with [PlatformProfile], and perhaps with [OfferMandates], and a shop can do together
+// in a release. The error wraps an [*negotiation.Error] if they have no checkouts in common.
+func agreementWith(release wire.Release, shop *negotiation.Profile, mandates bool) (*negotiation.Agreement, error) {
 	if release == wire.January11 {
 		// No shop of that release looks at the platform's profile; what it says that it has, it does.
 		a := &negotiation.Agreement{Release: release, Capabilities: map[string]negotiation.Active{}}
 		for name, entries := range shop.Capabilities {
+			if name == mandate.Extension && !mandates {
+				continue
+			}
 			for _, c := range entries {
 				a.Capabilities[name] = negotiation.Active{Version: c.Version, Extends: c.Extends, Schema: c.Schema}
 			}
@@ -23,6 +27,9 @@ func agreementWith(release wire.Release, shop *negotiation.Profile) (*negotiatio
 	own, err := PlatformProfile(release, "")
 	if err != nil {
 		return nil, err
+	}
+	if mandates {
+		OfferMandates(own, release)
 	}
 	if shop.Version != string(release) { // A draft, or 2026-01-23, whose documents say 2026-01-11.
 		for _, entries := range own.Capabilities {
@@ -42,13 +49,4 @@ func agreementWith(release wire.Release, shop *negotiation.Profile) (*negotiatio
 // discovered nothing is known, and all may be tried.
 func (b *Business) Active(capability string) bool {
 	return b.Agreement == nil || b.Agreement.Has(capability)
-}
-
-// active gives the setting that mappings of UCP may ask for: which extensions of checkouts may be used, and whether orders
-// may be asked for.
-func (b *Business) active() map[string]any {
-	return map[string]any{
-		"discount": b.Active(discountCapability), "fulfillment": b.Active(fulfillmentCapability),
-		"consent": b.Active(consentCapability), "order": b.Active(orderCapability),
-	}
 }

@@ -57,26 +57,3 @@ func TestDiscoverNegotiates(t *testing.T) {
 	}
 	require.True(t, new(ucp.Business).Active(delivery), "of a shop that was not discovered nothing is known")
 }
-
-// A wish for delivery is refused in words where the shop has none, before anything is asked of it, and what belongs to
-// an extension that is not active is not sent.
-func TestOutboundUsesOnlyWhatIsActive(t *testing.T) {
-	s := newShop(t, true)
-	s.bare = true
-	m := openMarket(t, s.server.URL)
-	m.create(doc{})
-	refused := m.expect("Refused")
-	require.Contains(t, text(t, refused, "reason"), "does not offer delivery to this platform")
-	require.Empty(t, s.requests())
-
-	m = openMarket(t, s.server.URL)
-	m.attempt("Create", map[string]any{
-		"line_items": items("pot_ceramic"), "fulfillment": nil,
-		"buyer": doc{"email": "john.doe@example.com", "consent": doc{"marketing": true}},
-	})
-	m.expect("Created")
-	for _, asked := range s.requests() {
-		require.NotContains(t, string(asked.body), "consent")
-		require.NotContains(t, string(asked.body), "fulfillment")
-	}
-}

@@ -73,20 +73,24 @@ func (b *Business) Handler(id string) (PaymentHandler, bool) {
 	return PaymentHandler{}, false
 }
 
-// VersionError says that a shop speaks none of the releases that are known.
-type VersionError struct{ Version string }
+// VersionError says that a shop speaks none of the releases that were asked for.
+type VersionError struct {
+	// Version is what it speaks, Spoken what was asked for.
+	Version string
+	Spoken  []wire.Release
+}
 
 // Error says which it speaks.
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("ucp: the shop speaks UCP %q, which is none of %v", e.Version, wire.Releases())
+	return fmt.Sprintf("ucp: the shop speaks UCP %q, which is none of %v", e.Version, e.Spoken)
 }
 
 // ErrUnsafeEndpoint says that a shop has its checkouts where they are not called: on http, where anybody could read the
 // payment, or at an address that is not of the public internet.
 var ErrUnsafeEndpoint = errors.New("ucp: the shop's checkouts are not in a place where they may be called")
 
-// ErrNoCheckouts says that a shop has no checkouts, neither over REST nor over MCP.
-var ErrNoCheckouts = errors.New("ucp: the shop offers no " + shoppingService + " checkouts over REST or MCP")
+// ErrNoCheckouts says that a shop has no checkouts that could be called.
+var ErrNoCheckouts = errors.New("ucp: the shop offers no " + shoppingService + " checkouts")
 
 // Elsewhere gives the host, with its port, where the shop's checkouts are if that is not the one that the shop was looked
 // for at, so that a person can be told whom the payment goes to; empty if it is the same.
@@ -117,9 +121,57 @@ func hostOf(u *url.URL) string {
 // The error is a [*VersionError] if there is none, [ErrNoCheckouts] if the shop has no checkouts over REST or MCP, and
 // [ErrUnsafeEndpoint] if the endpoint may not be called.
 func Discover(ctx context.Context, client *http.Client, businessURL string, spoken ...wire.Release) (*Business, error) {
+	said, err := find(ctx, client, businessURL)
+	if err != nil {
+		return nil, err
+	}
 	if len(spoken) == 0 {
 		spoken = wire.Releases()
 	}
+	return said.business(ctx, client, spoken, negotiation.REST, negotiation.MCP)
+}
+
+// DiscoverOver is [Discover] for a platform that calls over one transport: the first of the releases is taken in which
+// the shop has checkouts over that. The error wraps [ErrNoCheckouts] if there is none.
+func DiscoverOver(
+	ctx context.Context, client *http.Client, businessURL string, transport negotiation.Transport, spoken ...wire.Release,
+) (*Business, error) {
+	said, err := find(ctx, client, businessURL)
+	if err != nil {
+		return nil, err
+	}
+	if len(spoken) == 0 {
+		spoken = wire.Releases()
+	}
+	var missing error
+	for _, release := range spoken {
+		b, err := said.business(ctx, client, []wire.Release{release}, transport)
+		var other *VersionError
+		switch {
+		case err == nil:
+			return b, nil
+		case errors.Is(err, ErrNoCheckouts):
+			missing = err
+		case errors.As(err, &other):
+			if missing == nil {
+				missing = &VersionError{other.Version, spoken}
+			}
+		default:
+			return nil, err
+		}
+	}
+	return nil, missing
+}
+
+// discovered is a discovery document and where it was found.
+type discovered struct {
+	url  string
+	base *url.URL
+	text []byte
+}
+
+// find reads the document of a shop.
+func find(ctx context.Context, client *http.Client, businessURL string) (*discovered, error) {
 	base, err := url.Parse(businessURL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("ucp: %q is no http or https URL of a shop", businessURL)
@@ -131,7 +183,7 @@ func Discover(ctx context.Context, client *http.Client, businessURL string, spok
 	if err != nil {
 		return nil, err
 	}
-	return readProfile(ctx, client, businessURL, base, text, spoken)
+	return &discovered{businessURL, base, text}, nil
 }
 
 // idleTimeout is shorter than the 5 s after which both public sample shops close a connection: one that is closed while
@@ -185,45 +237,58 @@ func fetchProfile(ctx context.Context, client *http.Client, from string) ([]byte
 	return text, nil
 }
 
-func readProfile(ctx context.Context, client *http.Client, businessURL string, base *url.URL, text []byte, spoken []wire.Release) (*Business, error) {
-	p, err := negotiation.Parse(text)
+// business reads what the document says for the first of the releases that the shop speaks, over the first of the
+// transports that it has.
+func (d *discovered) business(
+	ctx context.Context, client *http.Client, spoken []wire.Release, transports ...negotiation.Transport,
+) (*Business, error) {
+	p, err := negotiation.Parse(d.text)
 	if err != nil {
 		return nil, fmt.Errorf("ucp: discover: not a discovery document: %w", err)
 	}
 	release, elsewhere, err := negotiation.Choose(p, spoken)
 	if err != nil {
-		return nil, &VersionError{p.Version}
+		return nil, &VersionError{p.Version, spoken}
 	}
 	if elsewhere != "" {
-		if p, err = leaf(ctx, client, businessURL, elsewhere, release); err != nil {
+		if p, err = leaf(ctx, client, d.url, elsewhere, release); err != nil {
 			return nil, err
 		}
 	}
-	b := &Business{URL: businessURL, Version: p.Version, Release: release, Profile: p}
+	b := &Business{URL: d.url, Version: p.Version, Release: release, Profile: p}
 	said := ""
-	for _, transport := range []negotiation.Transport{negotiation.REST, negotiation.MCP} {
+	for _, transport := range transports {
 		if said = p.Endpoint(shoppingService, transport); said != "" {
 			b.Transport = transport
 			break
 		}
 	}
 	if said == "" {
-		return nil, ErrNoCheckouts
+		return nil, fmt.Errorf("%w over %s", ErrNoCheckouts, listed(transports))
 	}
-	if b.Endpoint, err = endpointOf(businessURL, base, said); err != nil {
+	if b.Endpoint, err = endpointOf(d.url, d.base, said); err != nil {
 		return nil, err
 	}
 	b.list(p)
 	if !b.Can(checkoutCapability) {
 		return nil, ErrNoCheckouts
 	}
-	if b.Agreement, err = agreementWith(release, p); err != nil {
+	if b.Agreement, err = agreementWith(release, p, false); err != nil {
 		return nil, err
 	}
 	if !b.Active(checkoutCapability) {
 		return nil, fmt.Errorf("%w in a version that is spoken here", ErrNoCheckouts)
 	}
 	return b, nil
+}
+
+// listed names transports for a person, such as REST or MCP.
+func listed(transports []negotiation.Transport) string {
+	names := make([]string, len(transports))
+	for i, transport := range transports {
+		names[i] = strings.ToUpper(string(transport))
+	}
+	return strings.Join(names, " or ")
 }
 
 // list flattens what a profile offers.

@@ -126,4 +126,16 @@ func TestIncrementalDisclosure(t *testing.T) {
 		m.expect("BuyerCompleted")
 		require.Zero(t, shop.count("POST /chk_1/complete"))
 	})
+	t.Run("with a picture", func(t *testing.T) {
+		shop := newAprilShop(t)
+		shop.state = func(checkout doc) {
+			warns(checkout)
+			checkout["messages"].([]any)[0].(doc)["image_url"] = "https://shop.example/lead.svg"
+		}
+		m := openApril(t, shop, func(o *ucp.OutboundOptions) { o.Discloses = true })
+		require.Equal(t, ucp.CodeDisclosureNotShown, messagesOf(t, m.opens(ada, "NeedsInput"))[1].Code)
+
+		m = openApril(t, shop, func(o *ucp.OutboundOptions) { o.Discloses, o.ShowsImages = true, true })
+		m.opens(ada, "Offered")
+	})
 }

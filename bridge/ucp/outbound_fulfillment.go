@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
 )
 
 // Wish is the value of the attribute fulfillment that an outbound bridge understands, as a JSON object; null means that
@@ -25,8 +26,8 @@ import (
 type Wish struct {
 	// Type is the way of delivery, "shipping" if it is empty.
 	Type string `json:"type"`
-	// Destination is where to deliver. A shop that has the address already is asked to use what it has.
-	Destination *Address `json:"destination"`
+	// Destination is where to deliver; it needs no id. A shop that has the address already is asked to use what it has.
+	Destination *model.Destination `json:"destination"`
 	// DestinationID is one of the destinations that the shop keeps for the buyer. Without it and without Destination,
 	// [Choices] says which.
 	DestinationID string `json:"destination_id"`
@@ -36,6 +37,18 @@ type Wish struct {
 
 // OptionWish names a shipping option; the zero value is the cheapest.
 type OptionWish struct{ ID, Title string }
+
+// MarshalJSON writes what [OptionWish.UnmarshalJSON] reads.
+func (o OptionWish) MarshalJSON() ([]byte, error) {
+	switch {
+	case o.ID != "":
+		return json.Marshal(map[string]string{"id": o.ID})
+	case o.Title != "":
+		return json.Marshal(map[string]string{"title": o.Title})
+	default:
+		return []byte(`"cheapest"`), nil
+	}
+}
 
 // UnmarshalJSON reads "cheapest", null, {"id": ...} or {"title": ...}.
 func (o *OptionWish) UnmarshalJSON(text []byte) error {
@@ -59,30 +72,54 @@ func (o *OptionWish) UnmarshalJSON(text []byte) error {
 // UnmarshalJSON reads both forms of a wish.
 func (w *Wish) UnmarshalJSON(text []byte) error {
 	type plain Wish
-	wire := struct {
+	both := struct {
 		*plain
-		Methods []Method `json:"methods"`
+		Destination *wishedDestination `json:"destination"`
+		Methods     []struct {
+			model.Method
+			Destinations []wishedDestination `json:"destinations"`
+		} `json:"methods"`
 	}{plain: (*plain)(w)}
-	if err := json.Unmarshal(text, &wire); err != nil {
+	if err := json.Unmarshal(text, &both); err != nil {
 		return err
 	}
-	if len(wire.Methods) == 0 {
+	w.Destination = both.Destination.address()
+	if len(both.Methods) == 0 {
 		return nil
 	}
-	method := wire.Methods[0]
+	method := both.Methods[0]
 	w.Type = method.Type
 	for _, d := range method.Destinations {
-		if len(method.Destinations) == 1 || d.ID == method.SelectedDestinationID {
-			w.Destination = &d.Address
+		if len(method.Destinations) == 1 || d.ID == method.SelectedDestination {
+			w.Destination = d.address()
 		}
 	}
 	if w.Destination == nil {
-		w.DestinationID = method.SelectedDestinationID
+		w.DestinationID = method.SelectedDestination
 	}
 	for _, g := range method.Groups {
-		w.Option.ID = cmp.Or(w.Option.ID, g.SelectedOptionID)
+		w.Option.ID = cmp.Or(w.Option.ID, g.SelectedOption)
 	}
 	return nil
+}
+
+// wishedDestination is an address with the names of the specification or with city and region.
+type wishedDestination struct {
+	model.Destination
+	City   string `json:"city"`
+	Region string `json:"region"`
+}
+
+// address is the address without an id, which is the shop's to give; nil for none.
+func (d *wishedDestination) address() *model.Destination {
+	if d == nil {
+		return nil
+	}
+	address := d.Destination
+	address.ID = ""
+	address.AddressLocality = cmp.Or(address.AddressLocality, d.City)
+	address.AddressRegion = cmp.Or(address.AddressRegion, d.Region)
+	return &address
 }
 
 // Choices decide what the Platform left open. A nil function takes what the field says. They must give the same result
@@ -91,10 +128,10 @@ func (w *Wish) UnmarshalJSON(text []byte) error {
 type Choices struct {
 	// Destination picks one of the destinations that the shop keeps for the buyer, at least one, where the wish names
 	// none; by default the first.
-	Destination func(ctx context.Context, offered []Destination) (id string, err error)
+	Destination func(ctx context.Context, offered []model.Destination) (id string, err error)
 	// Option picks one of the options that a shop offers for a package, at least one, where the wish is the cheapest;
 	// by default the first of those that cost least.
-	Option func(ctx context.Context, offered []ShippingOption) (id string, err error)
+	Option func(ctx context.Context, offered []model.Option) (id string, err error)
 }
 
 // The moves of arranging fulfillment, in order: a shop may need each of them once.
@@ -113,10 +150,10 @@ var moves = []string{moveNothing, moveCreate, moveOffer, movePlace, moveChoose}
 type arrangement struct {
 	After string `json:"after"`
 	// Active tells whether the extension is active with the shop; left out where that is not known, so that it is tried.
-	Active      *bool        `json:"active"`
-	ID          string       `json:"id"`
-	Wish        *Wish        `json:"wish"`
-	Fulfillment *Fulfillment `json:"fulfillment"`
+	Active      *bool              `json:"active"`
+	ID          string             `json:"id"`
+	Wish        *Wish              `json:"wish"`
+	Fulfillment *model.Fulfillment `json:"fulfillment"`
 	Buyer       *struct {
 		Email string `json:"email"`
 	} `json:"buyer"`
@@ -139,17 +176,12 @@ func arrangedAs(step string, methods ...methodUpdate) arranged {
 // methodUpdate is a method as an update sends it. Nothing of what a shop said is sent back but ids: the Python sample
 // fails on its own addresses.
 type methodUpdate struct {
-	ID                    string           `json:"id,omitempty"`
-	Type                  string           `json:"type"`
-	LineItemIDs           []string         `json:"line_item_ids,omitempty"`
-	Destinations          []newDestination `json:"destinations,omitempty"`
-	SelectedDestinationID string           `json:"selected_destination_id,omitempty"`
-	Groups                []groupUpdate    `json:"groups,omitempty"`
-}
-
-type newDestination struct {
-	ID string `json:"id,omitempty"`
-	Address
+	ID                    string              `json:"id,omitempty"`
+	Type                  string              `json:"type"`
+	LineItemIDs           []string            `json:"line_item_ids,omitempty"`
+	Destinations          []model.Destination `json:"destinations,omitempty"`
+	SelectedDestinationID string              `json:"selected_destination_id,omitempty"`
+	Groups                []groupUpdate       `json:"groups,omitempty"`
 }
 
 type groupUpdate struct {
@@ -176,9 +208,6 @@ func (c Choices) arrange(ctx context.Context, input any) (any, error) {
 	}
 	if a.Wish == nil {
 		return arranged{Step: moveDone}, nil
-	}
-	if a.Active != nil && !*a.Active {
-		return nil, unfit("fulfillment_unavailable", "the shop does not offer delivery to this platform (%s is not active)", fulfillmentCapability)
 	}
 	a.Wish.Type = cmp.Or(a.Wish.Type, "shipping")
 	return c.next(ctx, a)
@@ -219,11 +248,11 @@ func (a arrangement) may(move string) bool {
 }
 
 func (c Choices) next(ctx context.Context, a arrangement) (any, error) {
-	var methods []Method
+	var methods []model.Method
 	if a.Fulfillment != nil {
 		methods = a.Fulfillment.Methods
 	}
-	offered := slices.ContainsFunc(methods, func(m Method) bool { return m.Type == a.Wish.Type })
+	offered := slices.ContainsFunc(methods, func(m model.Method) bool { return m.Type == a.Wish.Type })
 	if !offered {
 		first := methodUpdate{Type: a.Wish.Type, Destinations: a.newDestinations()}
 		switch {
@@ -243,7 +272,7 @@ func (c Choices) next(ctx context.Context, a arrangement) (any, error) {
 	}
 	for i, m := range methods {
 		u := &updates[i]
-		*u = methodUpdate{ID: m.ID, Type: m.Type, LineItemIDs: m.LineItemIDs, SelectedDestinationID: m.SelectedDestinationID}
+		*u = methodUpdate{ID: m.ID, Type: m.Type, LineItemIDs: m.LineItemIDs, SelectedDestinationID: m.SelectedDestination}
 		if m.Type != a.Wish.Type {
 			u.Groups = sameGroups(m)
 			continue
@@ -262,21 +291,21 @@ func (c Choices) next(ctx context.Context, a arrangement) (any, error) {
 	return arrangedAs(step, updates...), nil
 }
 
-func sameGroups(m Method) []groupUpdate {
+func sameGroups(m model.Method) []groupUpdate {
 	var same []groupUpdate
 	for _, g := range m.Groups {
-		same = append(same, groupUpdate{ID: g.ID, SelectedOptionID: g.SelectedOptionID})
+		same = append(same, groupUpdate{ID: g.ID, SelectedOptionID: g.SelectedOption})
 	}
 	return same
 }
 
 // place sees to it that the method goes to the wanted destination.
-func (c Choices) place(ctx context.Context, a arrangement, m Method, u *methodUpdate) (string, error) {
+func (c Choices) place(ctx context.Context, a arrangement, m model.Method, u *methodUpdate) (string, error) {
 	id, listed, err := c.destination(ctx, a, m)
 	switch {
 	case err != nil:
 		return "", err
-	case listed && m.SelectedDestinationID == id:
+	case listed && m.SelectedDestination == id:
 		return moveDone, nil
 	case listed && a.may(movePlace):
 		u.SelectedDestinationID = id
@@ -289,7 +318,7 @@ func (c Choices) place(ctx context.Context, a arrangement, m Method, u *methodUp
 		return moveOffer, nil
 	case a.Wish.Destination != nil && a.may(movePlace):
 		own := a.ownDestination()
-		u.Destinations, u.SelectedDestinationID = []newDestination{own}, own.ID
+		u.Destinations, u.SelectedDestinationID = []model.Destination{own}, own.ID
 		return movePlace, nil
 	case a.Wish.Destination != nil:
 		return "", unfit("destination_not_taken", "the shop does not take the destination")
@@ -301,13 +330,13 @@ func (c Choices) place(ctx context.Context, a arrangement, m Method, u *methodUp
 }
 
 // destination finds the wanted destination among those that the shop lists.
-func (c Choices) destination(ctx context.Context, a arrangement, m Method) (id string, listed bool, err error) {
+func (c Choices) destination(ctx context.Context, a arrangement, m model.Method) (id string, listed bool, err error) {
 	switch {
 	case a.Wish.DestinationID != "":
 		id = a.Wish.DestinationID
 	case a.Wish.Destination != nil:
 		for _, d := range m.Destinations {
-			if a.Wish.Destination.sameAs(d.Address) {
+			if sameAddress(*a.Wish.Destination, d) {
 				return d.ID, true, nil
 			}
 		}
@@ -327,18 +356,18 @@ func (c Choices) destination(ctx context.Context, a arrangement, m Method) (id s
 	return id, lists(m.Destinations, id), nil
 }
 
-func lists(destinations []Destination, id string) bool {
-	return slices.ContainsFunc(destinations, func(d Destination) bool { return d.ID == id })
+func lists(destinations []model.Destination, id string) bool {
+	return slices.ContainsFunc(destinations, func(d model.Destination) bool { return d.ID == id })
 }
 
-// sameAs tells whether what is said of an address agrees with another.
-func (a Address) sameAs(b Address) bool {
+// sameAddress tells whether what is said of an address, a, agrees with another.
+func sameAddress(a, b model.Destination) bool {
 	pairs := [][2]string{
 		{a.ExtendedAddress, b.ExtendedAddress},
 		{a.StreetAddress, b.StreetAddress},
-		{a.Locality, b.Locality},
-		{a.Region, b.Region},
-		{a.Country, b.Country},
+		{a.AddressLocality, b.AddressLocality},
+		{a.AddressRegion, b.AddressRegion},
+		{a.AddressCountry, b.AddressCountry},
 		{a.PostalCode, b.PostalCode},
 	}
 	for _, p := range pairs {
@@ -351,26 +380,28 @@ func (a Address) sameAs(b Address) bool {
 
 // newDestinations is the wanted address as it is offered to a shop, which gives it an id. The Python sample cannot do
 // that for a buyer without an email.
-func (a arrangement) newDestinations() []newDestination {
+func (a arrangement) newDestinations() []model.Destination {
 	switch {
 	case a.Wish.Destination == nil:
 		return nil
 	case a.Buyer == nil || a.Buyer.Email == "":
-		return []newDestination{a.ownDestination()}
+		return []model.Destination{a.ownDestination()}
 	default:
-		return []newDestination{{Address: *a.Wish.Destination}}
+		return []model.Destination{*a.Wish.Destination}
 	}
 }
 
 // ownDestination is the wanted address with an id that no other checkout uses, since the Python sample keeps one table
 // of ids for all buyers.
-func (a arrangement) ownDestination() newDestination {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%+v", a.ID, *a.Wish.Destination))
-	return newDestination{ID: "dest_" + hex.EncodeToString(sum[:8]), Address: *a.Wish.Destination}
+func (a arrangement) ownDestination() model.Destination {
+	own := *a.Wish.Destination
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%+v", a.ID, own))
+	own.ID = "dest_" + hex.EncodeToString(sum[:8])
+	return own
 }
 
 // options sees to it that each package of the method goes the wanted way.
-func (c Choices) options(ctx context.Context, a arrangement, m Method, u *methodUpdate) (string, error) {
+func (c Choices) options(ctx context.Context, a arrangement, m model.Method, u *methodUpdate) (string, error) {
 	move := moveDone
 	for _, g := range m.Groups {
 		id, err := c.option(ctx, a.Wish.Option, g.Options)
@@ -378,7 +409,7 @@ func (c Choices) options(ctx context.Context, a arrangement, m Method, u *method
 			return "", err
 		}
 		u.Groups = append(u.Groups, groupUpdate{ID: g.ID, SelectedOptionID: id})
-		if g.SelectedOptionID != id {
+		if g.SelectedOption != id {
 			move = moveChoose
 		}
 	}
@@ -390,11 +421,11 @@ func (c Choices) options(ctx context.Context, a arrangement, m Method, u *method
 
 // option picks one of the options. Nothing else is taken instead of what was wished: a sample shop that is given an
 // option it does not know completes the order without charging for delivery.
-func (c Choices) option(ctx context.Context, wish OptionWish, offered []ShippingOption) (string, error) {
+func (c Choices) option(ctx context.Context, wish OptionWish, offered []model.Option) (string, error) {
 	if len(offered) == 0 {
 		return "", unfit("fulfillment_option_unavailable", "the shop offers no way to deliver to the destination")
 	}
-	wanted := func(o ShippingOption) bool {
+	wanted := func(o model.Option) bool {
 		return wish.ID != "" && o.ID == wish.ID || wish.Title != "" && strings.EqualFold(o.Title, wish.Title)
 	}
 	if wish != (OptionWish{}) {
@@ -411,24 +442,36 @@ func (c Choices) option(ctx context.Context, wish OptionWish, offered []Shipping
 	if err != nil {
 		return "", err
 	}
-	if !slices.ContainsFunc(offered, func(o ShippingOption) bool { return o.ID == id }) {
+	if !slices.ContainsFunc(offered, func(o model.Option) bool { return o.ID == id }) {
 		return "", unfit("fulfillment_option_unavailable", "the option %q was chosen, which the shop does not offer", id)
 	}
 	return id, nil
 }
 
 // cheapest gives the first of the options that cost least; those without a price come last.
-func cheapest(offered []ShippingOption) ShippingOption {
-	return slices.MinFunc(offered, func(a, b ShippingOption) int {
+func cheapest(offered []model.Option) model.Option {
+	return slices.MinFunc(offered, func(a, b model.Option) int {
+		price, priced := priceOf(a)
+		other, alsoPriced := priceOf(b)
 		switch {
-		case a.Amount == nil && b.Amount == nil:
-			return 0
-		case a.Amount == nil:
-			return 1
-		case b.Amount == nil:
+		case priced && alsoPriced:
+			return cmp.Compare(price, other)
+		case priced:
 			return -1
+		case alsoPriced:
+			return 1
 		default:
-			return cmp.Compare(*a.Amount, *b.Amount)
+			return 0
 		}
 	})
+}
+
+// priceOf gives what an option costs in minor units of the checkout's currency; false if the shop does not say.
+func priceOf(option model.Option) (int64, bool) {
+	for _, total := range slices.Backward(option.Totals) {
+		if total.Type == "total" {
+			return total.Amount, true
+		}
+	}
+	return 0, false
 }

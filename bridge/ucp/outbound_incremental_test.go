@@ -33,9 +33,14 @@ func TestIncrementalMappingIsSound(t *testing.T) {
 // openApril opens a market for UCPIncremental at a shop of 2026-04-08.
 func openApril(t *testing.T, shop *aprilShop, change ...func(*ucp.OutboundOptions)) *market {
 	t.Helper()
-	find := func(m *market, _ *http.Client) {
+	return openIncremental(t, func(m *market, _ *http.Client) {
 		m.business = &ucp.Business{Endpoint: shop.server.URL, Release: wire.April2026}
-	}
+	}, change...)
+}
+
+// openIncremental opens a market for UCPIncremental at a shop that is found.
+func openIncremental(t *testing.T, find func(*market, *http.Client), change ...func(*ucp.OutboundOptions)) *market {
+	t.Helper()
 	actions := []string{
 		"Offered", "NeedsInput", "Refused", "Rejected", "Withdrawn", "Completed", "Declined", "BuyerCompleted", "Cancelled", "Expired",
 	}

@@ -25,6 +25,7 @@ func TestOutboundContracts(t *testing.T) {
 	}{
 		"checkout_create":   {risk: acc.MediumRisk},
 		"checkout_get":      {risk: acc.LowRisk, readonly: true},
+		"order_get":         {risk: acc.LowRisk, readonly: true},
 		"checkout_update":   {risk: acc.MediumRisk},
 		"checkout_cancel":   {risk: acc.MediumRisk},
 		"checkout_complete": {risk: acc.HighRisk, subject: true, approval: true},

@@ -87,7 +87,10 @@ func TestPublicShops(t *testing.T) {
 				created := m.expect("Created")
 				m.complete(created, card(handler, "tok_public_4711"))
 				completed := m.expect("Completed")
-				var order ucp.OrderReference
+				var order struct {
+					ID           string `json:"id"`
+					PermalinkURL string `json:"permalink_url"`
+				}
 				require.NoError(t, json.Unmarshal([]byte(text(t, completed, "order")), &order))
 				assert.NotEmpty(t, order.ID)
 				assert.True(t, strings.HasPrefix(order.PermalinkURL, "http"))

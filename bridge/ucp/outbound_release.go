@@ -15,11 +15,13 @@ import (
 // status of a response stays as it was on the wire, for what a status proves, and whether the request may be sent again,
 // is the same in every release; what is no JSON object stays as well, so that nothing is concluded from it.
 //
-// Nothing is sent that belongs to an extension that is not active with the shop, whatever the mapping says: a shop would
-// pass it over, and what was wished for would not be had.
+// Nothing is sent that asks for something of an extension that is not active with the shop, whatever the mapping says: a
+// shop would pass it over, and what was wished for would not be had.
 type releaseCaller struct {
 	release  wire.Release
 	business *Business
+	// mandates tells that the extension is active, so that the shop has to have signed what it says of a checkout.
+	mandates bool
 	below    bridge.Caller
 }
 
@@ -58,6 +60,11 @@ func (c *releaseCaller) Call(ctx context.Context, request bridge.Request) (bridg
 	if model["code"] != nil && response.Status >= http.StatusInternalServerError {
 		return response, nil // It says nothing but that it failed, and that in its own words.
 	}
+	if id, _ := model["id"].(string); c.mandates && operation != wire.GetOrder && id != "" {
+		if err := c.believed(ctx, response.Body, model); err != nil {
+			return response, err
+		}
+	}
 	if response.Body, err = wire.Encode(model); err != nil {
 		return response, err
 	}
@@ -67,6 +74,9 @@ func (c *releaseCaller) Call(ctx context.Context, request bridge.Request) (bridg
 func (c *releaseCaller) encode(x wire.Exchange, body []byte) ([]byte, error) {
 	model, err := wire.Decode(body)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.business.Check(model); err != nil {
 		return nil, err
 	}
 	mandate, signed := model["ap2"] // Of a payment nothing is left out: a shop that does not want a mandate does not read it.

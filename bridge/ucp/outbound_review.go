@@ -29,7 +29,7 @@ const (
 )
 
 // review is the hook review: it reads what a shop says of a checkout, {"checkout", "asked": {"line_items", "currency"},
-// "discloses", "after"}, all of the model of package wire, and gives {"messages", "checkout", "declined"}: the messages
+// "discloses", "images", "after"}, all of the model of package wire, and gives {"messages", "checkout", "declined"}: the messages
 // with an error for whatever forbids an autonomous completion (UCP 2026-04-08, checkout, totals and warnings), and what is
 // left of the checkout beside messages, id, currency and totals. Declined tells that the shop has refused a payment and
 // would take another.
@@ -53,14 +53,16 @@ func review(_ context.Context, input any) (any, error) {
 	if err := compare(given["asked"], checkout); err != nil {
 		fault(err.code, "$.line_items", "%s", err.message)
 	}
-	if shows, _ := given["discloses"].(bool); !shows && slices.ContainsFunc(messages, isDisclosure) {
+	shows, _ := given["discloses"].(bool)
+	images, _ := given["images"].(bool)
+	if slices.ContainsFunc(messages, func(message any) bool { return !canShow(message, shows, images) }) {
 		fault(CodeDisclosureNotShown, "$.messages", "Something has to be shown to the buyer before the checkout may be completed.")
 	}
 	status, _ := checkout["status"].(string)
 	switch status {
 	case "incomplete", "ready_for_complete":
 	case "requires_escalation":
-		if !slices.ContainsFunc(messages, isEscalation) {
+		if !slices.ContainsFunc(messages, isEscalation) && !slices.ContainsFunc(messages, isFinal) {
 			fault(CodeEscalation, "$.status", "The shop asks for the buyer.")
 		}
 	default:
@@ -74,10 +76,15 @@ func review(_ context.Context, input any) (any, error) {
 	return map[string]any{"messages": messages, "checkout": rest, "declined": declined}, nil
 }
 
-// isDisclosure tells that a message has to be shown to the buyer.
-func isDisclosure(message any) bool {
+// canShow tells whether a message can be shown as it has to be, by a platform that shows disclosures, or their pictures too
+// (UCP 2026-04-08, checkout, disclosure: a picture has to be rendered, and who cannot do so escalates).
+func canShow(message any, shows, images bool) bool {
 	members, _ := message.(map[string]any)
-	return members["type"] == "warning" && members["presentation"] == "disclosure"
+	if members["type"] != "warning" || members["presentation"] != "disclosure" {
+		return true
+	}
+	picture, _ := members["image_url"].(string)
+	return shows && (images || picture == "")
 }
 
 // isEscalation tells that a message asks for the buyer.
@@ -86,34 +93,8 @@ func isEscalation(message any) bool {
 	return members["type"] == "error" && (members["severity"] == SeverityBuyerInput || members["severity"] == SeverityBuyerReview)
 }
 
-// payment is the hook payment: it makes the body of a complete request (UCP 2026-04-08, checkout.json and payment.json)
-// of the value of the attribute credential, which is that body: {"payment": {"instruments": [...]}} with at least one
-// instrument, of the form that the hook instrument takes, and signals or ap2 where the shop wants them.
-func payment(ctx context.Context, input any) (any, error) {
-	body, ok := input.(map[string]any)
-	if !ok {
-		return nil, unfit("payment_invalid", "the payment is no object")
-	}
-	paying, _ := body["payment"].(map[string]any)
-	instruments, _ := paying["instruments"].([]any)
-	if len(instruments) == 0 {
-		return nil, unfit("payment_invalid", "the payment has no instruments")
-	}
-	checked := make([]any, 0, len(instruments))
-	for _, element := range instruments {
-		one, err := instrument(ctx, element)
-		if err != nil {
-			return nil, err
-		}
-		checked = append(checked, one)
-	}
-	paying = maps.Clone(paying)
-	paying["instruments"] = checked
-	out := map[string]any{"payment": paying}
-	for _, name := range []string{"signals", "attribution", "ap2"} {
-		if value := body[name]; value != nil {
-			out[name] = value
-		}
-	}
-	return out, nil
+// isFinal tells that a message says that nothing can be done.
+func isFinal(message any) bool {
+	members, _ := message.(map[string]any)
+	return members["type"] == "error" && members["severity"] == SeverityFinal
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/protocols"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
@@ -74,17 +73,19 @@ func openMarketOf(
 		unknown:  make(chan bridge.Unsettled, 100),
 		diverged: make(chan bridge.Divergence, 100),
 	}
-	var err error
-	m.rules, err = protocols.Load(protocol)
-	require.NoError(t, err)
-	m.exec = syncserver.NewLocal(m.rules)
-	t.Cleanup(m.exec.Close)
 	logger := slog.New(slog.NewJSONHandler(m, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport}
 	find(m, client)
+	if m.rules == nil {
+		var err error
+		m.rules, err = m.business.Rules(protocol)
+		require.NoError(t, err)
+	}
+	m.exec = syncserver.NewLocal(m.rules)
+	t.Cleanup(m.exec.Close)
 	m.options = ucp.OutboundOptions{
 		Client: client, Journal: m.journal, Logger: logger,
 		Audit: audit.SinkFunc(func(_ context.Context, r audit.Record) error {
@@ -104,6 +105,7 @@ func openMarketOf(
 	for _, change := range change {
 		change(&m.options)
 	}
+	var err error
 	m.platform, err = adapter.New(m.rules, "Platform", m.exec, adapter.WithLogger(logger))
 	require.NoError(t, err)
 	for _, action := range actions {

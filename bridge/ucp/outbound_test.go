@@ -15,6 +15,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
 )
 
 func onBothShops(t *testing.T, test func(t *testing.T, s *shop)) {
@@ -106,12 +107,12 @@ func TestOutboundSendsNoUpdateThatIsNotNeeded(t *testing.T) {
 func TestOutboundAsksForChoices(t *testing.T) {
 	s := newShop(t, true)
 	m := openMarket(t, s.server.URL, func(o *ucp.OutboundOptions) {
-		o.Choices.Destination = func(_ context.Context, offered []ucp.Destination) (string, error) {
-			assert.Equal(t, "Springfield", offered[0].Locality)
+		o.Choices.Destination = func(_ context.Context, offered []model.Destination) (string, error) {
+			assert.Equal(t, "Springfield", offered[0].AddressLocality)
 			return offered[0].ID, nil
 		}
-		o.Choices.Option = func(_ context.Context, offered []ucp.ShippingOption) (string, error) {
-			assert.Equal(t, int64(1500), *offered[0].Amount)
+		o.Choices.Option = func(_ context.Context, offered []model.Option) (string, error) {
+			assert.Contains(t, offered[0].Totals, ucp.Total{Type: "total", Amount: 1500})
 			return "exp-ship-us", nil
 		}
 	})

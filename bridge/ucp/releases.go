@@ -25,7 +25,8 @@ type ReleasesOptions struct {
 	Platforms *profiles.Fetcher
 	// PublicURL is where platforms reach the business; empty: the host that each request was made to, by http.
 	PublicURL string
-	// Keys are published in the profiles: those that the business signs its webhooks with.
+	// Keys are published in the profiles: those that the business signs its webhooks and checkouts with. By default they are
+	// what the inner handler's profile has.
 	Keys []negotiation.Key
 	// Store keeps for each Idempotency-Key of a newer release what it stands for and what was agreed on then, so that a
 	// request that is repeated gets the same bytes whatever has become of the platform's profile; it may be that of the
@@ -54,6 +55,8 @@ type businessReleases struct {
 	inner   http.Handler
 	options ReleasesOptions
 	log     *slog.Logger
+	// arrivals are the bodies that all of the releases wait for.
+	arrivals arrivals
 	// public is PublicURL, read; nil where there is none.
 	public *url.URL
 }
@@ -62,7 +65,8 @@ type businessReleases struct {
 // asked in another release is translated for it, and its answer translated back (see package wire). So there is one
 // business, with one set of rules, whatever it is asked in.
 //
-// Discovery answers with the profile of 2026-01-11, which the public platforms know, and points to those of the newer
+// What the business itself speaks gets an endpoint for MCP too, where JSON-RPC has the tools as methods (UCP 2026-01-11,
+// checkout MCP binding). Discovery answers with the profile of 2026-01-11, which the public platforms know, and points to those of the newer
 // releases (supported_versions); each is served below /ucp/{release}, with endpoints of its own. There a request has to
 // name the profile of its platform, which is fetched; the release has to be the same, and what both can do decides what
 // is active: what belongs to an extension that is not is neither read nor shown, and an operation whose capability is not
@@ -76,7 +80,7 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 	}
 	setDefault(&options.BodyLimit, DefaultBodyLimit)
 	setDefault(&options.BodyTimeout, DefaultBodyTimeout)
-	r := &businessReleases{inner: inner, options: options, log: options.Logger}
+	r := &businessReleases{inner: inner, options: options, log: options.Logger, arrivals: arrivals{most: DefaultRequests}}
 	if options.PublicURL != "" {
 		public, err := url.Parse(options.PublicURL)
 		if err != nil || public.Host == "" {
@@ -93,13 +97,14 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		r.profile(w, request, wire.January11)
 	})
 	for _, release := range wire.Releases() {
-		if release == wire.January11 {
-			continue
-		}
 		below := releasesPath + string(release)
 		rest := &releaseHandler{businessReleases: r, release: release}
+		if release == wire.January11 { // The business speaks it itself, over REST.
+			mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(inner, release, options.Name, options.Version)))
+			continue
+		}
 		mux.Handle(below+"/", http.StripPrefix(below, rest))
-		mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), options.Name, options.Version)))
+		mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), release, options.Name, options.Version)))
 		mux.HandleFunc("GET "+below+discoveryPath, func(w http.ResponseWriter, request *http.Request) {
 			r.profile(w, request, release)
 		})
@@ -135,7 +140,7 @@ func (r *businessReleases) profile(w http.ResponseWriter, request *http.Request,
 		// What the business itself says, as it says it, and where the others are.
 		said, err := r.ask(request)
 		if err == nil {
-			text, err = extended(said, p)
+			text, err = extended(said, p, r.base(request)+releasesPath+string(release)+"/mcp")
 		}
 		if err != nil {
 			http.Error(w, "", http.StatusServiceUnavailable)
@@ -166,9 +171,9 @@ func (r *businessReleases) ask(request *http.Request) ([]byte, error) {
 	return nil, fmt.Errorf("ucp: releases: discovery is answered with status %d", said.status)
 }
 
-// extended adds to a profile of 2026-01-11 what only later releases have a form for. Readers pass over what they do not
-// know.
-func extended(said []byte, p *negotiation.Profile) ([]byte, error) {
+// extended adds to a profile of 2026-01-11 the endpoint of MCP, and what only later releases have a form for. Readers pass
+// over what they do not know.
+func extended(said []byte, p *negotiation.Profile, overMCP string) ([]byte, error) {
 	whole, err := wire.Decode(said)
 	if err != nil {
 		return nil, err
@@ -179,12 +184,23 @@ func extended(said []byte, p *negotiation.Profile) ([]byte, error) {
 			supported[release] = at
 		}
 		ucp["supported_versions"] = supported
+		services, _ := ucp["services"].(wire.Object)
+		if service, ok := services[shoppingService].(wire.Object); ok {
+			description := ""
+			if rest, ok := service["rest"].(wire.Object); ok {
+				description, _ = rest["schema"].(string)
+			}
+			service["mcp"] = wire.Object{"schema": mcpDescription.Replace(description), "endpoint": overMCP}
+		}
 	}
 	if len(p.Keys) > 0 {
 		whole["signing_keys"] = p.Keys
 	}
 	return json.Marshal(whole)
 }
+
+// mcpDescription makes of where the description of REST is that of MCP, which lies beside it.
+var mcpDescription = strings.NewReplacer("rest.openapi.json", "mcp.openrpc.json", "openapi.json", "openrpc.json")
 
 // profileOf makes the profile for a release of what the business says of itself in 2026-01-11.
 func (r *businessReleases) profileOf(request *http.Request, release wire.Release) (*negotiation.Profile, error) {
@@ -197,7 +213,10 @@ func (r *businessReleases) profileOf(request *http.Request, release wire.Release
 		return nil, fmt.Errorf("ucp: releases: the business's own profile: %w", err)
 	}
 	base := r.base(request)
-	p.Keys, p.Version, p.Form = r.options.Keys, string(release), release
+	p.Version, p.Form = string(release), release
+	if len(r.options.Keys) > 0 {
+		p.Keys = r.options.Keys
+	}
 	if release == wire.January11 {
 		p.SupportedVersions = map[string]string{}
 		for _, other := range wire.Releases() {
@@ -209,11 +228,9 @@ func (r *businessReleases) profileOf(request *http.Request, release wire.Release
 	}
 	site := "https://ucp.dev/" + string(release) + "/"
 	for name, entries := range p.Capabilities {
-		short := name[strings.LastIndexByte(name, '.')+1:]
+		specification, schema := documentsOf(name)
 		for i := range entries {
-			entries[i].Version = string(release)
-			entries[i].Spec = site + "specification/" + strings.ReplaceAll(short, "_", "-")
-			entries[i].Schema = site + "schemas/shopping/" + short + ".json"
+			entries[i].Version, entries[i].Spec, entries[i].Schema = string(release), site+specification, site+schema
 		}
 	}
 	below := base + releasesPath + string(release)

@@ -2,13 +2,14 @@ package ucp
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
@@ -44,14 +45,8 @@ func (h *releaseHandler) read(w, to http.ResponseWriter, request *http.Request) 
 		h.refuse(to, request, problem)
 		return nil, false
 	}
-	// The server that was not told how long a request may take is told here, for the body alone.
-	connection := http.NewResponseController(w)
-	limited := connection.SetReadDeadline(time.Now().Add(h.options.BodyTimeout)) == nil
-	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, h.options.BodyLimit))
+	body, err := h.arrivals.read(w, request, h.options.BodyLimit, h.options.BodyTimeout)
 	if err == nil {
-		if limited { // Else the server is not to wait for the rest either.
-			_ = connection.SetReadDeadline(time.Time{})
-		}
 		return body, true
 	}
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -73,6 +68,10 @@ func operationOf(w http.ResponseWriter, request *http.Request) (wire.Operation, 
 	operation, id, ok := wire.OperationOf(method, path)
 	if ok && whole(path, operation, id) {
 		return operation, id, nil
+	}
+	if path == discoveryPath { // Its own handler has the methods that there are.
+		w.Header().Set("Allow", "GET, HEAD")
+		return "", "", &wireError{http.StatusMethodNotAllowed, "method_not_allowed", "This resource allows GET, HEAD."}
 	}
 	allowed := []string{}
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut} {
@@ -123,7 +122,7 @@ func (h *releaseHandler) serve(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	x := wire.Exchange{Operation: operation, Checkout: id}
-	asked, err := h.asked(request, x, agreement, body)
+	asked, pays, err := h.asked(request, x, agreement, body)
 	if err != nil {
 		h.refuse(w, request, err)
 		return
@@ -131,32 +130,56 @@ func (h *releaseHandler) serve(w http.ResponseWriter, request *http.Request) {
 	// The business is told of the platform that was negotiated with, whatever else the header may be read as, and in the
 	// release that the business speaks.
 	asked.Header.Set("UCP-Agent", negotiation.Agent{Profile: agent.Profile}.String())
+	// The business signs what the platform sees, so it has to know how that is written.
+	asked = asked.WithContext(context.WithValue(asked.Context(), dialectKey{}, &dialect{
+		mandates: agreement.Has(mandate.Extension), outcomes: h.release == wire.April2026,
+		write: func(checkout []byte) ([]byte, error) {
+			status, model, err := h.model(x, agreement, pays, http.StatusOK, checkout)
+			if err != nil {
+				return nil, err
+			}
+			_, said, err := h.release.EncodeResponse(x, status, model)
+			if err != nil {
+				return nil, err
+			}
+			return wire.Encode(said)
+		},
+	}))
 	answer := newAnswer()
 	h.inner.ServeHTTP(answer, asked)
-	h.translate(w, request, x, agreement, answer)
+	h.translate(w, request, x, agreement, pays, answer)
 }
 
-// asked makes the request that the inner handler understands.
+// asked makes the request that the inner handler understands. Of the payment instruments in it, it tells which one pays.
 func (h *releaseHandler) asked(
 	request *http.Request, x wire.Exchange, agreement *negotiation.Agreement, text []byte,
-) (*http.Request, error) {
-	out := request.Clone(request.Context())
+) (out *http.Request, pays int, err error) {
+	out = request.Clone(request.Context())
 	if out.Header.Get("Request-Signature") == "" {
 		out.Header.Set("Request-Signature", "verified before")
 	}
 	if len(bytes.TrimSpace(text)) > 0 {
-		said, err := wire.Decode(text)
+		said, err := decodeStrictly(text)
 		if err != nil {
-			return nil, &wireError{http.StatusBadRequest, "invalid_request", "The body is no JSON object."}
+			return nil, 0, err
 		}
 		model, err := h.release.DecodeRequest(x, said)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		prune(model, agreement.Has)
+		given, there := model["ap2"] // Whether it is needed is for who knows the checkout to say.
+		if prune(model, agreement.Has); there && x.Operation == wire.CompleteCheckout {
+			model["ap2"] = given
+		}
+		if pays, err = checkRequest(x, model); err != nil {
+			return nil, 0, err
+		}
 		lowered, err := wire.January11.EncodeRequest(x, model)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
+		}
+		if context, there := model["context"]; there && x.Operation != wire.CompleteCheckout {
+			lowered["context"] = context // No part of that release, and no secret from the business.
 		}
 		if currency, _ := lowered["currency"].(string); currency == "" {
 			delete(lowered, "currency") // The business decides; only a wish for one is checked.
@@ -165,17 +188,17 @@ func (h *releaseHandler) asked(
 			replace(lowered)
 		}
 		if text, err = wire.Encode(lowered); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	out.Body, out.ContentLength = newBody(text), int64(len(text))
-	return out, nil
+	return out, pays, nil
 }
 
 // replace makes an update say what it leaves out: the business keeps that, as the platforms of 2026-01-11 expect, and
 // newer releases have it cleared (UCP 2026-04-08, checkout, update).
 func replace(update wire.Object) {
-	for _, name := range []string{"buyer", "fulfillment", "discounts"} {
+	for _, name := range []string{"buyer", "context", "fulfillment", "discounts"} {
 		if _, said := update[name]; !said {
 			update[name] = nil
 		}
@@ -192,7 +215,7 @@ func (e *wireError) Error() string { return "ucp: " + e.code + ": " + e.content 
 
 // The members of a checkout that belong to an extension.
 var extensionMembers = map[string]string{
-	discountCapability: "discounts", fulfillmentCapability: "fulfillment", "dev.ucp.shopping.ap2_mandate": "ap2",
+	discountCapability: "discounts", fulfillmentCapability: "fulfillment", mandate.Extension: "ap2",
 }
 
 // prune takes out of a message what belongs to extensions that are not active.
@@ -209,29 +232,59 @@ func prune(message wire.Object, active func(capability string) bool) {
 
 // translate answers with what the inner handler has answered.
 func (h *releaseHandler) translate(
-	w http.ResponseWriter, request *http.Request, x wire.Exchange, agreement *negotiation.Agreement, answer *keptAnswer,
+	w http.ResponseWriter, request *http.Request, x wire.Exchange, agreement *negotiation.Agreement, pays int, answer *keptAnswer,
 ) {
 	answer.pass(w)
-	status := answer.status
-	said, err := wire.Decode(answer.body.Bytes())
-	if err != nil {
-		h.log.ErrorContext(request.Context(), "ucp: an answer that is no object cannot be translated", "status", status)
+	if answer.status == http.StatusNotModified {
+		w.WriteHeader(answer.status)
+		return
+	}
+	status, model, err := h.model(x, agreement, pays, answer.status, answer.body.Bytes())
+	if errors.Is(err, wire.ErrNotObject) {
+		h.log.ErrorContext(request.Context(), "ucp: an answer that is no object cannot be translated", "status", answer.status)
 		h.say(w, request, http.StatusInternalServerError, wire.Object{"code": "internal", "content": "There is no answer."})
 		return
 	}
-	status, model, err := wire.January11.DecodeResponse(x, status, said)
 	if err != nil {
 		h.refuse(w, request, err)
 		return
 	}
-	if ucp, ok := model["ucp"].(wire.Object); ok {
-		ucp["capabilities"] = agreement.Response(rootOf(x.Operation))
-		prune(model, agreement.Has)
-	}
-	if model["code"] != nil && status < http.StatusBadRequest {
+	switch {
+	case model["code"] == nil:
+	case status < http.StatusBadRequest:
 		status = http.StatusInternalServerError
+	case status == http.StatusUnprocessableEntity:
+		status = http.StatusBadRequest // 422 is about profiles (UCP 2026-04-08, checkout REST binding, status codes).
 	}
 	h.say(w, request, status, model, x)
+}
+
+// model gives what the inner handler has answered in the model, with what is active and nothing else. A checkout that is
+// signed stays signed.
+func (h *releaseHandler) model(
+	x wire.Exchange, agreement *negotiation.Agreement, pays, status int, answer []byte,
+) (int, wire.Object, error) {
+	said, err := wire.Decode(answer)
+	if err != nil {
+		return 0, nil, err
+	}
+	if said["code"] == "INVALID_REQUEST" && h.release == wire.April2026 {
+		// It is about the request, and no decision of the business.
+		return http.StatusBadRequest, wire.Object{"code": "invalid_request", "content": said["detail"]}, nil
+	}
+	status, model, err := wire.January11.DecodeResponse(x, status, said)
+	if err != nil {
+		return 0, nil, err
+	}
+	h.retell(model, said, agreement, pays)
+	if ucp, ok := model["ucp"].(wire.Object); ok {
+		ucp["capabilities"] = agreement.Response(rootOf(x.Operation))
+		signed, there := model["ap2"]
+		if prune(model, agreement.Has); there {
+			model["ap2"] = signed
+		}
+	}
+	return status, model, nil
 }
 
 // say encodes an answer in the model for the release and sends it.

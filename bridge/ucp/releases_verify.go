@@ -62,7 +62,7 @@ func (h *releaseHandler) overMCP(inner http.Handler) http.Handler {
 			}
 		}
 		if !ok {
-			mcp.Refuse(w, body, refusal.status, refusal.header, refusal.body.Bytes())
+			mcp.Refuse(w, h.release, body, refusal.status, refusal.header, refusal.body.Bytes())
 			return
 		}
 		request.Body = newBody(body)

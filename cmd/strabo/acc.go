@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/strabo-engine/strabo/bridge/acc"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 )
 
 // accCommand has the commands about agent capability contracts.
@@ -53,7 +54,7 @@ func (f *policyFlags) readContracts(s *streams, files []string, fail func(error)
 		runtime, g.found = acc.ParseRuntime(g.text)
 	}
 	var all []*contracts
-	result := eachFile(s, files, fail, func(name string, text []byte) (fine bool, err error) {
+	result := eachFile(s, readProtocol, files, fail, func(name string, text []byte) (fine bool, err error) {
 		c := &contracts{name: name, text: text}
 		if c.document, c.found, err = parseContracts(name, text); err != nil {
 			return false, err
@@ -109,9 +110,9 @@ func parseContracts(name string, text []byte) (*acc.Document, acc.Diagnostics, e
 	return document, found, folder.Close()
 }
 
-// printLine prints an answer as one line of JSON.
+// printLine prints an answer as one line of JSON, in which nothing is that a terminal would obey.
 func printLine(s *streams, answer any) error {
-	out := json.NewEncoder(s.out)
+	out := json.NewEncoder(story.EscapeJSON(s.out))
 	out.SetEscapeHTML(false)
 	return out.Encode(answer)
 }

@@ -4,11 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"github.com/strabo-engine/strabo/bridge/acc"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 	"github.com/strabo-engine/strabo/langshaw"
 )
 
@@ -228,22 +227,8 @@ func setting[T any](w *contractWriter, name string, value acc.Setting[T], text s
 	fmt.Fprintf(w.table, "  %s\t%s\t%s\n", name, printable(text), origin)
 }
 
-// printable keeps what comes from a file from moving the cursor or breaking the line, and to a length.
+// printable keeps what comes from elsewhere from moving the cursor or breaking the line, and to a length.
 func printable(text string) string {
 	const most = 120
-	shown := []rune(visible(text))
-	if len(shown) > most {
-		return string(shown[:most]) + "..."
-	}
-	return string(shown)
-}
-
-// visible keeps what comes from elsewhere from moving the cursor or breaking the line.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
+	return story.Short(text, most)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/strabo-engine/strabo/bridge/approval"
 	"github.com/strabo-engine/strabo/bridge/approval/natsapproval"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 )
 
 type approvalsCommand struct {
@@ -180,7 +181,7 @@ func showApproval(to io.Writer, entry approval.Entry) error {
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	line := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(out, "%s\t%s\n", name, visible(text))
+			fmt.Fprintf(out, "%s\t%s\n", name, story.Printable(text))
 		}
 	}
 	line("reference", reference(r))
@@ -217,7 +218,7 @@ func showApproval(to io.Writer, entry approval.Entry) error {
 	}
 	text := strings.Split(pretty.String(), "\n")
 	for i := range text {
-		text[i] = visible(text[i])
+		text[i] = story.Printable(text[i])
 	}
 	_, err := fmt.Fprintf(to, "arguments, redacted:\n  %s\n", strings.Join(text, "\n"))
 	return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/audit/natsaudit"
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 )
 
 type auditCommand struct {
@@ -79,7 +80,7 @@ func (c *auditCommand) Run(ctx context.Context, s *streams) error {
 		var damage *audit.DamagedError
 		switch {
 		case errors.As(err, &damage):
-			fmt.Fprintf(s.err, "strabo: damaged: %v\n", err)
+			fmt.Fprintf(s.err, "strabo: damaged: %s\n", lines(err))
 			damaged = true
 			continue
 		case errors.Is(err, context.Canceled) && ctx.Err() != nil:
@@ -164,7 +165,7 @@ func (c *auditCommand) print(out io.Writer, r audit.Record) error {
 	if c.JSON {
 		line, err := audit.Encode(r)
 		if err == nil {
-			_, err = fmt.Fprintf(out, "%s\n", line)
+			_, err = fmt.Fprintf(story.EscapeJSON(out), "%s\n", line)
 		}
 		return err
 	}
@@ -174,7 +175,7 @@ func (c *auditCommand) print(out io.Writer, r audit.Record) error {
 	}
 	row := func(name, text string) {
 		if text != "" && err == nil {
-			_, err = fmt.Fprintf(out, "    %-10s %s\n", name, visible(text))
+			_, err = fmt.Fprintf(out, "    %-10s %s\n", name, story.Printable(text))
 		}
 	}
 	row("scope", r.Scope)

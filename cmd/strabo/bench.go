@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -179,7 +178,7 @@ func (c *benchCommand) answer(
 		a.Durability, a.Finalize = c.Durability, c.Finalize
 	}
 	if c.JSON {
-		return json.NewEncoder(s.out).Encode(a)
+		return printLine(s, a)
 	}
 	_, err := io.WriteString(s.out, a.text())
 	return err

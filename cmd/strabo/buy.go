@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,35 +12,48 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/audit"
+	"github.com/strabo-engine/strabo/bridge/guard"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
-	"github.com/strabo-engine/strabo/enactment"
 )
 
 type buyCommand struct {
 	Business string   `required:"" placeholder:"URL" help:"The shop; its discovery document is looked for below."`
-	Item     []string `required:"" sep:"none" placeholder:"ID" help:"What to buy; may be given more than once."`
-	Quantity int64    `default:"1" help:"How many of each."`
+	Item     []string `required:"" sep:"none" placeholder:"ID[=N]" help:"What to buy, and how many of it; may be given more than once."`
+	Quantity int64    `default:"1" help:"How many of each whose --item does not say it."`
 	Buyer    string   `placeholder:"EMAIL" help:"Who buys. Some shops know where their customers live."`
 	Pay      string   `placeholder:"HANDLER:TOKEN" help:"What to pay with; by default the first test token that the shop's discovery offers, or else a made-up token for its first handler."`
 	Max      *int64   `placeholder:"AMOUNT" help:"Cancel if the total is more than this, in minor units of the currency, such as cents."`
 	Currency string   `default:"USD" help:"What to buy in, an ISO 4217 code. A checkout in another currency is never paid."`
 
-	Option     string `default:"cheapest" help:"The id of the delivery option, or cheapest."`
-	NoDelivery bool   `help:"Have nothing delivered, as with digital goods."`
+	Option           string   `default:"cheapest" help:"The id of the delivery option, or cheapest."`
+	NoDelivery       bool     `help:"Have nothing delivered, as with digital goods."`
+	Discount         []string `group:"Discounts" sep:"none" placeholder:"CODE" help:"A discount code; may be given more than once. One that the shop does not take is told, and the purchase goes on without it."`
+	RequireDiscounts bool     `group:"Discounts" name:"require-discounts" help:"Cancel if the shop does not take every code."`
+
+	Analytics   *bool `group:"Consent" name:"consent-analytics" negatable:"" help:"What the buyer says to being analysed; --no-... says no, and without either nothing is said."`
+	Preferences *bool `group:"Consent" name:"consent-preferences" negatable:"" help:"To having their preferences kept."`
+	Marketing   *bool `group:"Consent" name:"consent-marketing" negatable:"" help:"To being sent advertisements."`
+	SaleOfData  *bool `group:"Consent" name:"consent-sale-of-data" negatable:"" help:"To having their data sold."`
+
 	Street     string `group:"Address" help:"Street and number. Without an address the shop's first for the buyer is taken."`
 	City       string `group:"Address" help:"The locality."`
 	Region     string `group:"Address" help:"The region or state."`
 	PostalCode string `group:"Address" help:"The postal code."`
 	Country    string `group:"Address" help:"The country, a two-letter code."`
+
+	PlainHTTP bool   `name:"plain-http" help:"Buy at a shop that is neither on https nor on this machine: anybody on the way can read and change what is said."`
+	Release   string `placeholder:"DATE" help:"The release of UCP to speak; by default the newest that the shop knows where there is a --profile, else the oldest."`
+	Transport string `placeholder:"rest|mcp" help:"How to call the shop; by default over REST where it can be, else over MCP."`
 
 	Journal string `group:"Journal" placeholder:"FILE" help:"Write down what is asked of the shop before it is asked, so that the same command again goes on with the purchase instead of buying twice."`
 	OrderID string `group:"Journal" name:"order-id" placeholder:"ID" help:"Which purchase in the journal; a new id begins a new one. By default order."`
@@ -53,6 +65,8 @@ type buyCommand struct {
 	Profile      string `group:"Platform" placeholder:"URL" help:"Where the platform's profile is, which shops of UCP 2026-01-23 and later fetch; {release} in it stands for the release that is spoken. See strabo profile. Without it the oldest release is spoken that the shop knows."`
 	SigningKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that requests are signed with. The profile has the public one."`
 	SigningKeyID string `group:"Platform" name:"signing-key-id" default:"platform-1" placeholder:"ID" help:"The id of the key in the profile: ${default}."`
+	MandateKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that mandates are signed with (AP2), where the shop takes them: then nothing is paid without. The profile has the public one; see strabo profile --mandate-key."`
+	MandateKeyID string `group:"Platform" name:"mandate-key-id" default:"mandate-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
 
 	Timeout time.Duration `default:"2m" help:"How long to wait, also for finding out what became of a lost call."`
 	JSON    bool          `name:"json" help:"Print records and calls, one JSON object a line, instead of the order."`
@@ -62,7 +76,13 @@ type buyCommand struct {
 func (buyCommand) Help() string {
 	return `Buys at a shop that speaks UCP (2026-01-11, 2026-01-23 or 2026-04-08, over REST or MCP), by the protocol ` +
 		`ucp-incremental, and prints the order. The checkout is filled in step by step. The bill is looked at before it is paid: if it does not add up, is above --max, in another currency ` +
-		`than --currency or about other goods, it is not paid, and the checkout is cancelled.
+		`than --currency or about other goods, it is not paid, and the checkout is cancelled. What the shop calls the entries of ` +
+		`the bill is printed on standard error, and so are its warnings.
+
+--item ID=N buys N of ID; an id that itself ends in = and digits is written with its number. Discount codes, consent and ` +
+		`delivery are extensions, which a shop may not have: what is asked of one that is not active there is refused in words, ` +
+		`and nothing is sent. A code that the shop does not take is told, with its reason, and the purchase goes on ` +
+		`unless --require-discounts is given.
 
 If the shop needs a person, such as for signing in, or for a bill that does not add up, it is said on standard error where ` +
 		`to go on, and the command waits for the order that is placed there. What a shop wants to have shown is printed ` +
@@ -76,7 +96,11 @@ If a call to the shop is lost, its fate is asked for; while that is unknown noth
 Every call is made under the contracts of protocols/simple-ucp.contracts.yaml: to pay is of high risk, is done on behalf of ` +
 		`the user who runs the command, and takes an approval. The command itself is one, unless --ask has another asked.
 
-With --json the last line is of kind unknown if nobody can tell what became of a call, and of kind diverged if the ` +
+With --mandate-key, and at a shop that takes mandates, what the shop says of the checkout has to be signed by it, and the ` +
+		`payment comes with a mandate for just that, good until the checkout expires.
+
+With --json there is a line of kind discounts where there are any, or codes were asked for: enactment, currency, applied ` +
+		`(code, title, amount, provisional) and rejected (code, reason, content). The last line is of kind unknown if nobody can tell what became of a call, and of kind diverged if the ` +
 		`shop did what the protocol does not allow: with enactment, action, step, order (none if certainly nothing was ` +
 		`paid, else unknown), checkout and url at the shop, key (the idempotency key), asked, status and said (the last ` +
 		`call and its answer), found (what the shop said when it was asked about that), and detail.
@@ -92,11 +116,18 @@ func (buyCommand) examples() string {
   strabo buy --business http://localhost:3000 --item bouquet_roses --pay mock_payment_handler:success_token
   strabo buy --business https://shop.example --item lamp --street '9 New Rd' --city Austin --region TX \
       --postal-code 73301 --country US --max 10000
+  strabo buy --business http://localhost:8182 --item pot_ceramic=2 --item orchid_white --buyer john.doe@example.com \
+      --discount 10OFF --discount FIXED500 --no-consent-marketing
+  strabo buy --business http://localhost:8182 --item oil-lamp --transport mcp --profile 'http://localhost:8285/{release}'
   strabo buy --business https://shop.example --item lamp --journal purchases.journal --order-id lamp-for-ada
   strabo buy --business https://shop.example --item lamp --ask approvals --audit audit.jsonl --timeout 1h
+  strabo buy --business https://shop.example --item lamp --profile 'https://me.example/{release}' --mandate-key mandates.pem
   strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.status).url'
 `
 }
+
+// deliveryExtension is the capability of having things delivered.
+const deliveryExtension = "dev.ucp.shopping.fulfillment"
 
 // defaultOrderID is the purchase in a journal that is meant where none is named.
 const defaultOrderID = "order"
@@ -113,23 +144,44 @@ func (c *buyCommand) check() error {
 		return fmt.Errorf("--quantity is %d: at least 1 is needed", c.Quantity)
 	case slices.Contains(c.Item, ""):
 		return errors.New("--item is empty: the id of what to buy is needed")
+	case strings.HasPrefix(strings.ToLower(c.Business), "http://") && !guard.IsLoopback(c.Business) && !c.PlainHTTP:
+		return fmt.Errorf("--business %s is not on https: anybody on the way could read the payment; --plain-http is needed", c.Business)
+	case c.Release != "" && !wire.Release(c.Release).Known():
+		return fmt.Errorf("--release is %q: one of %v is needed", c.Release, wire.Releases())
+	case !slices.Contains([]string{"", "rest", "mcp"}, c.Transport):
+		return fmt.Errorf("--transport is %q: rest or mcp is needed", c.Transport)
+	case c.RequireDiscounts && len(c.Discount) == 0:
+		return errors.New("--require-discounts needs a --discount")
+	case slices.Contains(c.Discount, ""):
+		return errors.New("--discount is empty: a code is needed")
 	case c.Timeout <= 0:
 		return fmt.Errorf("--timeout is %s: more than 0 is needed", c.Timeout)
 	case c.Max != nil && *c.Max < 0:
 		return fmt.Errorf("--max is %d: at least 0 is needed", *c.Max)
 	case !currencyForm.MatchString(c.Currency):
 		return fmt.Errorf("--currency is %q: an ISO 4217 code of three letters is needed", c.Currency)
+	case c.MandateKey != "" && c.Profile == "":
+		return errors.New("--mandate-key is in the platform's profile, so --profile is needed")
 	case c.OrderID != "" && c.Journal == "":
 		return errors.New("--order-id names a purchase in a journal, so --journal is needed")
 	case c.OrderID != "" && !orderIDForm.MatchString(c.OrderID):
 		return fmt.Errorf("--order-id is %q: up to 64 letters, digits, dots, dashes and underscores are needed", c.OrderID)
 	}
+	for i, code := range c.Discount {
+		if slices.ContainsFunc(c.Discount[:i], func(other string) bool { return strings.EqualFold(code, other) }) {
+			return fmt.Errorf("--discount %s is given twice: a code counts once, whatever its case", code)
+		}
+	}
 	c.Currency = strings.ToUpper(c.Currency)
-	return nil
+	_, err := c.lines()
+	return err
 }
 
 // releases are those that are spoken, the preferred ones first.
 func (c *buyCommand) releases() []wire.Release {
+	if c.Release != "" {
+		return []wire.Release{wire.Release(c.Release)}
+	}
 	releases := wire.Releases()
 	if c.Profile == "" {
 		slices.Reverse(releases)
@@ -137,20 +189,50 @@ func (c *buyCommand) releases() []wire.Release {
 	return releases
 }
 
+// discover finds a shop that can be called over a transport; over any if it is empty.
+func discover(ctx context.Context, url, transport string, spoken ...wire.Release) (*ucp.Business, error) {
+	if transport == "" {
+		return ucp.Discover(ctx, nil, url, spoken...)
+	}
+	return ucp.DiscoverOver(ctx, nil, url, negotiation.Transport(transport), spoken...)
+}
+
 // signer gives the key that requests are signed with; nil for none.
 func (c *buyCommand) signer() (*signature.Signer, error) {
 	if c.SigningKey == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(c.SigningKey)
+	return keyIn("--signing-key", c.SigningKey, c.SigningKeyID)
+}
+
+// keyIn reads the private key that a flag names.
+func keyIn(flag, name, id string) (*signature.Signer, error) {
+	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("--signing-key: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	signer, err := signature.ParseSigner(c.SigningKeyID, text)
+	signer, err := signature.ParseSigner(id, text)
 	if err != nil {
-		return nil, fmt.Errorf("--signing-key %s: %w", c.SigningKey, err)
+		return nil, fmt.Errorf("%s %s: %w", flag, name, err)
 	}
 	return signer, nil
+}
+
+// mandates gives what signs mandates; nil for nothing. Whoever gives the command its key has agreed to what it buys, within
+// its flags.
+func (c *buyCommand) mandates(business *ucp.Business, s *streams) (mandate.Signer, error) {
+	if c.MandateKey == "" {
+		return nil, nil
+	}
+	key, err := keyIn("--mandate-key", c.MandateKey, c.MandateKeyID)
+	if err != nil {
+		return nil, err
+	}
+	if !business.TakesMandates() {
+		fmt.Fprintln(s.err, "strabo: the shop takes no mandates, so it is paid without")
+	}
+	profile := strings.ReplaceAll(c.Profile, "{release}", string(business.Release))
+	return &mandate.KeySigner{Key: key, Issuer: profile, Audience: business.Endpoint}, nil
 }
 
 // Run buys.
@@ -160,7 +242,7 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	business, err := ucp.Discover(ctx, nil, c.Business, c.releases()...)
+	business, err := discover(ctx, c.Business, c.Transport, c.releases()...)
 	if err != nil {
 		return fmt.Errorf("there is no shop to buy at: %w", err)
 	}
@@ -187,10 +269,15 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	mandates, err := c.mandates(business, s)
+	if err != nil {
+		return err
+	}
 	told := new(story.Story)
 	at, err := counter.Open(business, counter.Options{
-		Profile: c.Profile, Signer: signer,
+		Profile: c.Profile, Signer: signer, Mandate: mandates,
 		Decide: func(bill shopper.Bill) shopper.Decision {
+			c.show(s, bill)
 			// What an earlier process has asked of the shop is not to be changed now.
 			if resumed := purchase != nil && purchase.Decided == "Complete"; !resumed {
 				if why := c.objection(bill); why != "" || purchase != nil && purchase.Decided == "Cancel" {
@@ -199,15 +286,8 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 			}
 			return shopper.Decision{Pay: map[string]any{"payment": map[string]any{"instruments": []any{instrument}}}}
 		},
-		Show: func(m ucp.Message) {
-			fmt.Fprintf(s.err, "strabo: the shop has you know: %s\n", story.Short(m.Content, longestWords))
-		},
-		HandOff: func(url string, why []ucp.Message) {
-			fmt.Fprintf(s.err, "strabo: the shop needs you: go on at %s\n", story.Short(url, longestWords))
-			for _, m := range why {
-				fmt.Fprintf(s.err, "  %s\n", story.Short(m.Content, longestWords))
-			}
-		},
+		Show:     func(m ucp.Message) { showWarning(s, m) },
+		HandOff:  func(url string, why []ucp.Message) { handOff(s, url, why) },
 		Currency: c.Currency, Recorder: told.Recorder(platformSide), Purchase: purchase, Patience: patience(ctx),
 		Policy: under.policy, Audit: audit.All(told, under.audit), AuditRequired: c.Audit != "", Hasher: under.hasher,
 		Logger:  slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelError})),
@@ -216,7 +296,10 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	wish := c.wish()
+	wish, err := c.wish()
+	if err != nil {
+		return err
+	}
 	if purchase != nil {
 		wish.ID = purchase.ID
 	}
@@ -226,6 +309,14 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if closing != nil {
 		fmt.Fprintf(s.err, "strabo: %s\n", story.Short(closing.Error(), longestWords))
 	}
+	var refused *adapter.Rejection
+	if errors.As(buying, &refused) {
+		// What the rules of the shop do not allow has not been asked of it.
+		ending, buying = shopper.Ending{Action: notAsked, Why: refused.Detail}, nil
+		if wish.Fulfillment != nil && !business.Active(deliveryExtension) {
+			ending.Why += "; --no-delivery asks for none"
+		}
+	}
 	var unknown *counter.UnknownError
 	if buying = at.Account(wish.ID, buying); buying != nil && !errors.As(buying, &unknown) {
 		if closing != nil {
@@ -233,7 +324,7 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 		}
 		return buying
 	}
-	return c.answer(s, told, ending, unknown)
+	return c.answer(s, told, wish.ID, ending, unknown)
 }
 
 // patience is how long one call may be followed up: less than there is time, so that it can be said what came of it.
@@ -251,6 +342,8 @@ func (c *buyCommand) objection(bill shopper.Bill) string {
 	switch {
 	case !strings.EqualFold(bill.Currency, c.Currency):
 		return fmt.Sprintf("the bill is in %s, not in %s", story.Short(bill.Currency, longestID), c.Currency)
+	case c.RequireDiscounts && len(bill.Discounts.Rejected) > 0:
+		return "the discount code " + story.Short(bill.Discounts.Rejected[0].Code, longestID) + " is not taken"
 	case c.Max != nil && total > *c.Max:
 		return fmt.Sprintf("the total is %s, more than %s", bill.Money(total), bill.Money(*c.Max))
 	default:
@@ -273,7 +366,10 @@ func (c *buyCommand) purchase(ctx context.Context, business *ucp.Business, s *st
 		}
 	}
 	id := cmp.Or(c.OrderID, defaultOrderID)
-	p, err = counter.Resume(ctx, journal, id, []any{business.Endpoint, c.Currency, c.wish().Values()})
+	about, err := c.about(business)
+	if err == nil {
+		p, err = counter.Resume(ctx, journal, id, about)
+	}
 	if errors.Is(err, counter.ErrOtherPurchase) {
 		err = fmt.Errorf("%s has a purchase %s that is about something else: give another --order-id", c.Journal, id)
 	}
@@ -285,221 +381,4 @@ func (c *buyCommand) purchase(ctx context.Context, business *ucp.Business, s *st
 		fmt.Fprintf(s.err, "strabo: going on with the purchase %s in %s\n", id, c.Journal)
 	}
 	return p, done, nil
-}
-
-// answer says how it ended. If it cannot be printed it is said all the same, on the other stream.
-func (c *buyCommand) answer(s *streams, told *story.Story, ending shopper.Ending, unknown *counter.UnknownError) error {
-	var err error
-	said := ""
-	if unknown == nil {
-		said = describeEnding(ending)
-	}
-	switch {
-	case c.JSON:
-		if err = told.WriteJSON(s.out); err == nil && unknown != nil {
-			encoder := json.NewEncoder(s.out)
-			encoder.SetEscapeHTML(false)
-			err = encoder.Encode(unknown)
-		}
-	case unknown == nil:
-		_, err = fmt.Fprintln(s.out, said)
-	}
-	if err != nil {
-		fmt.Fprintf(s.err, "strabo: cannot print the answer: %v\n", err)
-		if unknown == nil {
-			fmt.Fprintln(s.err, said)
-		}
-	}
-	if unknown != nil {
-		fmt.Fprint(s.err, c.describeUnknown(unknown))
-	}
-	if unknown != nil || ending.Action != "Completed" && ending.Action != "BuyerCompleted" {
-		return errNo
-	}
-	return nil
-}
-
-// describeUnknown says for a person all that may help to find out what became of a purchase.
-func (c *buyCommand) describeUnknown(u *counter.UnknownError) string {
-	text := "strabo: nobody can tell whether there is an order: "
-	if u.Order == counter.OrderNone {
-		text = "strabo: no order: nothing was paid, but "
-	}
-	text += story.Short(u.Detail, longestWords) + "\n"
-	if u.Checkout != "" {
-		text += fmt.Sprintf("  checkout %s: %s\n", story.Short(u.Checkout, longestID), story.Short(u.URL, longestWords))
-	} else {
-		text += "  the shop has given no id for the checkout\n"
-	}
-	if u.Key != "" {
-		text += fmt.Sprintf("  idempotency key of %s: %s\n", strings.ToLower(u.Action), u.Key)
-	}
-	switch {
-	case u.Asked == "":
-	case u.Status != 0:
-		text += fmt.Sprintf("  the shop answered: %d %s (to %s)\n", u.Status, story.Short(u.Said, longestWords), story.Short(u.Asked, longestWords))
-	default:
-		text += fmt.Sprintf("  the shop did not answer: %s (to %s)\n", story.Short(u.Said, longestWords), story.Short(u.Asked, longestWords))
-	}
-	if u.Found != "" {
-		text += fmt.Sprintf("  asked about it, the shop said last: %s\n", story.Short(u.Found, longestWords))
-	}
-	switch {
-	case u.Kind == "diverged":
-		text += "  the shop has to be asked what it did; going on with this purchase does not help\n"
-	case c.Journal != "":
-		text += "  run the same command again to go on with it\n"
-	case u.Order == counter.OrderUnknown:
-		text += "  ask the shop before buying again; with --journal the same command could go on\n"
-	}
-	return text
-}
-
-// How much of an id and of other words of the shop is printed, in characters.
-const (
-	longestID    = 120
-	longestWords = 400
-)
-
-// describeEnding says for a person how a checkout ended.
-func describeEnding(ending shopper.Ending) string {
-	switch ending.Action {
-	case "Completed", "BuyerCompleted":
-		var order struct {
-			ID           string `json:"id"`
-			PermalinkURL string `json:"permalink_url"`
-		}
-		if err := ending.Said.Decode(&order); err != nil {
-			return "Order placed, but the shop's words for it are not understood: " + story.Short(ending.Said.String(), longestWords)
-		}
-		text := "Order " + story.Short(order.ID, longestID) + " placed"
-		if ending.Action == "BuyerCompleted" {
-			text += " at the shop"
-		}
-		if total, ok := ending.Bill.Total(); ok {
-			text += ", " + story.Short(ending.Bill.Money(total), longestID)
-		}
-		if order.PermalinkURL != "" {
-			text += ": " + story.Short(order.PermalinkURL, longestWords)
-		}
-		return text
-	case "Expired":
-		return "The checkout has expired: the shop does not keep it any more."
-	case "Cancelled":
-		if ending.Why != "" {
-			return "Cancelled: " + ending.Why + "."
-		}
-		return "Cancelled."
-	default:
-		if words, unasked := neverAsked(ending.Said); unasked {
-			return "Not asked of the shop: " + story.Short(words, longestWords)
-		}
-		return "The shop " + strings.ToLower(ending.Action) + ": " + story.Short(wordsOf(ending.Said), longestWords)
-	}
-}
-
-// neverAsked tells whether a reason is the bridge's own, by which nothing was sent, and gives its words.
-func neverAsked(reason enactment.Value) (string, bool) {
-	var said struct{ Code, Message string }
-	if reason.Decode(&said) != nil {
-		return "", false
-	}
-	return said.Message, said.Code == "request_invalid"
-}
-
-// wordsOf finds the sentence in a reason, whatever shape it has; the reason itself if there is none.
-func wordsOf(reason enactment.Value) string {
-	var sentence string
-	if reason.Decode(&sentence) == nil {
-		return sentence
-	}
-	var said struct {
-		Message any    `json:"message"`
-		Content string `json:"content"`
-		Detail  any    `json:"detail"`
-		Code    any    `json:"code"`
-		State   string `json:"state"`
-	}
-	if reason.Decode(&said) != nil {
-		return reason.String()
-	}
-	message, _ := said.Message.(string)
-	detail, _ := said.Detail.(string)
-	text := cmp.Or(message, said.Content, detail)
-	if text == "" && said.State != "" {
-		return "its checkout is " + said.State
-	}
-	if text == "" {
-		return reason.String()
-	}
-	if code, ok := said.Code.(string); ok && code != "" {
-		text += " (" + code + ")"
-	}
-	return text
-}
-
-// wish is what the flags ask for.
-func (c *buyCommand) wish() shopper.Wish {
-	var lines []any
-	for _, id := range c.Item {
-		lines = append(lines, map[string]any{"item": map[string]any{"id": id}, "quantity": c.Quantity})
-	}
-	wish := shopper.Wish{ID: uuid.NewString(), LineItems: lines}
-	if c.Buyer != "" {
-		wish.Buyer = map[string]any{"email": c.Buyer}
-	}
-	if c.NoDelivery {
-		return wish
-	}
-	fulfillment := map[string]any{"option": c.Option}
-	if c.Option != "cheapest" {
-		fulfillment["option"] = map[string]any{"id": c.Option}
-	}
-	destination := make(map[string]any)
-	for name, value := range map[string]string{
-		"street_address": c.Street, "address_locality": c.City, "address_region": c.Region,
-		"postal_code": c.PostalCode, "address_country": c.Country,
-	} {
-		if value != "" {
-			destination[name] = value
-		}
-	}
-	if len(destination) > 0 {
-		fulfillment["destination"] = destination
-	}
-	wish.Fulfillment = fulfillment
-	return wish
-}
-
-// madeUpToken pays where a shop names no token to test it with: it is refused by whoever checks.
-const madeUpToken = "strabo-made-up-token"
-
-// instrument is what to pay with, in the form of UCP's card payment instrument.
-func (c *buyCommand) instrument(business *ucp.Business) (map[string]any, error) {
-	handler, token := "", ""
-	if c.Pay != "" {
-		var ok bool
-		if handler, token, ok = strings.Cut(c.Pay, ":"); !ok || handler == "" || token == "" {
-			return nil, errors.New("--pay must be HANDLER:TOKEN")
-		}
-	} else {
-		for _, offered := range business.Handlers {
-			if tokens, ok := offered.Config["supported_tokens"].([]any); ok && len(tokens) > 0 {
-				if first, ok := tokens[0].(string); ok {
-					handler, token = offered.ID, first
-					break
-				}
-			}
-		}
-		if handler == "" && len(business.Handlers) > 0 {
-			handler, token = business.Handlers[0].ID, madeUpToken
-		}
-		if handler == "" {
-			return nil, errors.New("the shop's discovery offers no way to pay, so --pay is needed")
-		}
-	}
-	return map[string]any{
-		"handler_id": handler, "brand": "Visa", "last_digits": "0000",
-		"credential": map[string]any{"type": "token", "token": token},
-	}, nil
 }

@@ -23,11 +23,14 @@ type paperShop struct {
 	url string
 	// currency, totals and lines are what its checkouts say.
 	currency, totals, lines string
-	// answer, if it gives true, answers instead of the shop; operation is create, complete, cancel or get.
+	// extensions are what it has beside checkouts, such as discount.
+	extensions []string
+	// answer, if it gives true, answers instead of the shop; operation is create, update, complete, cancel or get.
 	answer func(operation string, w http.ResponseWriter, r *http.Request) bool
 
-	mu    sync.Mutex
-	asked []string
+	mu     sync.Mutex
+	asked  []string
+	bodies []string
 }
 
 const paperOrder = `,"order":{"id":"O1","permalink_url":"http://shop.example/o1"}`
@@ -54,13 +57,17 @@ func (s *paperShop) checkout(status, more string) string {
 }
 
 func (s *paperShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body)
+	body, _ := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "application/json")
 	operation := "get"
 	switch {
 	case r.URL.Path == "/.well-known/ucp":
+		more := ""
+		for _, name := range s.extensions {
+			more += fmt.Sprintf(`, {"name": "dev.ucp.shopping.%s", "version": "2026-01-11", "extends": "dev.ucp.shopping.checkout"}`, name)
+		}
 		fmt.Fprintf(w, `{"ucp": {"version": "2026-01-11", "services": {"dev.ucp.shopping": {"version": "2026-01-11", "rest": {"endpoint": %q}}},
-		  "capabilities": [{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11"}]}, "payment": {"handlers": [{"id": "handler"}]}}`, s.url)
+		  "capabilities": [{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11"}%s]}, "payment": {"handlers": [{"id": "handler"}]}}`, s.url, more)
 		return
 	case strings.HasSuffix(r.URL.Path, "/complete"):
 		operation = "complete"
@@ -68,9 +75,12 @@ func (s *paperShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		operation = "cancel"
 	case r.Method == http.MethodPost:
 		operation = "create"
+	case r.Method == http.MethodPut:
+		operation = "update"
 	}
 	s.mu.Lock()
 	s.asked = append(s.asked, operation+" "+r.Header.Get("Idempotency-Key"))
+	s.bodies = append(s.bodies, string(body))
 	s.mu.Unlock()
 	if s.answer != nil && s.answer(operation, w, r) {
 		return

@@ -72,6 +72,53 @@ func TestBuyHandsOffAndGoesOn(t *testing.T) {
 	require.Empty(t, shop.keys("complete"))
 }
 
+// TestBuyPaysAfterAChallenge: what the buyer's bank wants to have confirmed is handed off, and the payment made anew once
+// that is done: with a key of its own, and for one order.
+func TestBuyPaysAfterAChallenge(t *testing.T) {
+	t.Parallel()
+	var paid, looks atomic.Int32
+	shop := openPaperShop(t, nil)
+	shop.answer = func(operation string, w http.ResponseWriter, _ *http.Request) bool {
+		challenged := paid.Load() == 1
+		switch {
+		case operation == "complete" && paid.Add(1) == 1, operation == "get" && challenged && looks.Add(1) <= 2:
+			fmt.Fprint(w, shop.checkout("requires_escalation", `,"continue_url":"https://bank.example/challenge","messages":[{"type":"error","code":"requires_3ds","severity":"requires_buyer_input","content":"Your bank asks."}]`))
+			return true
+		}
+		return false
+	}
+	code, out, err := runStrabo("", shop.buy()...)
+	require.Equal(t, exitFine, code, err)
+	require.Equal(t, "Order O1 placed, 35.00 USD: http://shop.example/o1\n", out)
+	require.Contains(t, err, "strabo: the shop needs you: go on at https://bank.example/challenge\n  Your bank asks.\n")
+	keys := shop.keys("complete")
+	require.Len(t, keys, 2)
+	require.NotEqual(t, keys[0], keys[1])
+}
+
+// TestBuyGoesToPagesOnly: the buyer is sent to a page of the web and nowhere else; a refusal says where it goes on by hand.
+func TestBuyGoesToPagesOnly(t *testing.T) {
+	for _, address := range []string{"javascript:alert(1)", "shop.example/c", "https://ada:secret@shop.example/", "file:///etc/passwd"} {
+		shop := openPaperShop(t, nil)
+		shop.answer = func(operation string, w http.ResponseWriter, _ *http.Request) bool {
+			if operation == "cancel" {
+				return false
+			}
+			fmt.Fprint(w, shop.checkout("requires_escalation", fmt.Sprintf(`,"continue_url":%q,"messages":[{"type":"error","code":"sign_in","severity":"requires_buyer_input","content":"Sign in."}]`, address)))
+			return true
+		}
+		code, out, err := runStrabo("", shop.buy()...)
+		require.Equal(t, exitNo, code, err)
+		require.Equal(t, "Cancelled: Sign in.\n", out)
+		require.NotContains(t, err, address)
+	}
+	shop := openPaperShop(t, nil)
+	shop.answer = replying("create", http.StatusBadRequest, `{"detail":"No lamps.","code":"OUT_OF_STOCK","continue_url":"https://shop.example/lamps"}`)
+	code, out, err := runStrabo("", shop.buy()...)
+	require.Equal(t, exitNo, code, err)
+	require.Equal(t, "The shop refused: No lamps. (out_of_stock)\nBy hand it goes on at https://shop.example/lamps\n", out)
+}
+
 // TestBuyShowsDisclosures: what may not be hidden is shown, once, before anything is paid.
 func TestBuyShowsDisclosures(t *testing.T) {
 	shop := openPaperShop(t, nil)

@@ -51,7 +51,7 @@ func TestBuy(t *testing.T) {
 		},
 		"declined": {
 			append([]string{"--item", "oil-lamp", "--pay", "mock_payment_handler:fail_token"}, pharos...), exitNo,
-			"The shop declined: Payment Failed: Insufficient Funds (Mock) (insufficient_funds)\n", "", 0,
+			"The shop declined: Payment Failed: Insufficient Funds (Mock) (payment_failed)\n", "", 0,
 		},
 		"refused": {
 			append([]string{"--item", "glass-spare"}, pharos...), exitNo,
@@ -141,7 +141,8 @@ func TestBuyWithoutAnAnswer(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"ucp": {"version": "2026-01-11", "services": {"dev.ucp.shopping": {"rest": {"endpoint": %q}}},
-		  "capabilities": [{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11"}]}, "payment": {"handlers": [{"id": "h", "name": "example.pay", "version": "2026-01-11"}]}}`, url)
+		  "capabilities": [{"name": "dev.ucp.shopping.checkout", "version": "2026-01-11"},
+		  {"name": "dev.ucp.shopping.fulfillment", "version": "2026-01-11", "extends": "dev.ucp.shopping.checkout"}]}, "payment": {"handlers": [{"id": "h", "name": "example.pay", "version": "2026-01-11"}]}}`, url)
 	}))
 	defer server.Close()
 	url = server.URL

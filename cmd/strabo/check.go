@@ -11,7 +11,7 @@ import (
 
 type checkCommand struct {
 	reportFlags
-	Files []string `arg:"" name:"file" help:"Protocol files; - is standard input."`
+	Files []string `arg:"" name:"file" help:"Protocol files, or names of protocols that ship with strabo; - is standard input."`
 }
 
 // Help is shown by strabo check --help.
@@ -44,7 +44,7 @@ func (c *checkCommand) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	result := eachFile(s, c.Files, log.Fail, func(name string, text []byte) (fine bool, err error) {
+	result := eachFile(s, readOpen, c.Files, log.Fail, func(name string, text []byte) (fine bool, err error) {
 		protocol, diagnostics := langshaw.Parse(text)
 		switch {
 		case log != nil:
@@ -62,12 +62,15 @@ func (c *checkCommand) Run(s *streams) error {
 	return result
 }
 
-// eachFile reads the files in the order given and hands each to a function, which prints an answer and tells whether
-// it is fine. One that cannot be read is reported, also to fail, and does not keep the others from it.
-func eachFile(s *streams, files []string, fail func(error), answer func(name string, text []byte) (fine bool, err error)) error {
+// eachFile reads the files in the order given, by the function read, and hands each to a function, which prints an answer
+// and tells whether it is fine. One that cannot be read is reported, also to fail, and does not keep the others from it.
+func eachFile(
+	s *streams, read func(*streams, string) (name string, text []byte, err error), files []string,
+	fail func(error), answer func(name string, text []byte) (fine bool, err error),
+) error {
 	var result error
 	for _, file := range files {
-		name, text, err := readProtocol(s, file)
+		name, text, err := read(s, file)
 		if err != nil {
 			fmt.Fprintf(s.err, "strabo: %v\n", err)
 			fail(err)

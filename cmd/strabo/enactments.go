@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver"
 )
@@ -47,13 +49,12 @@ func (c *enactmentsLs) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	encoder := json.NewEncoder(s.out)
 	for _, e := range all {
 		if c.Open && e.Complete {
 			continue
 		}
 		if c.JSON {
-			if err := encoder.Encode(e); err != nil {
+			if err := printLine(s, e); err != nil {
 				return err
 			}
 			continue
@@ -62,7 +63,7 @@ func (c *enactmentsLs) Run(ctx context.Context, s *streams) error {
 		if e.Complete {
 			state = "complete"
 		}
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", visible(string(e.Enactment)), e.Sequence, state, strings.Join(e.Last, " "), stamp(e.Latest))
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", story.Printable(string(e.Enactment)), e.Sequence, state, strings.Join(e.Last, " "), stamp(e.Latest))
 	}
 	return table.Flush()
 }
@@ -103,15 +104,15 @@ type possible struct {
 
 // Run shows one enactment.
 func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
-	key, err := parseKey(c.Key)
-	if err != nil {
-		return err
-	}
 	archive, rules, done, err := c.archive(ctx, s, c.Protocol)
 	if err != nil {
 		return err
 	}
 	defer done()
+	key, err := parseKeyOf(rules, c.Key)
+	if err != nil {
+		return err
+	}
 	state, err := archive.State(ctx, key)
 	if err != nil {
 		return err
@@ -146,7 +147,7 @@ func (c *enactmentsShow) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	if c.JSON {
-		return json.NewEncoder(s.out).Encode(answer)
+		return printLine(s, answer)
 	}
 	return answer.writeText(s.out, slices.Collect(rules.Protocol().Roles()))
 }
@@ -212,8 +213,22 @@ func parseKey(text string) (enactment.Key, error) {
 	return key, nil
 }
 
+// parseKeyOf reads the root key of an enactment of a protocol.
+func parseKeyOf(rules *enactment.Rules, text string) (enactment.Key, error) {
+	names := slices.Collect(rules.Protocol().RootKey())
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &members) == nil && len(members) == len(names) &&
+		!slices.ContainsFunc(names, func(name string) bool { return members[name] == nil }) {
+		return parseKey(text)
+	}
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%q:%q", name, strconv.Itoa(i+1))
+	}
+	return "", fmt.Errorf("%s is no root key of %s: it should be a JSON object such as {%s}", text, rules.Protocol().Name(), strings.Join(names, ","))
+}
+
 // line is a record for a person. Names in it may be anybody's invention, if the attempt was refused.
-func line(r enactment.Record) string { return visible(lineOf(r)) }
+func line(r enactment.Record) string { return story.Printable(lineOf(r)) }
 
 func lineOf(r enactment.Record) string {
 	text := fmt.Sprintf("%s %s %d", stamp(r.At), r.Enactment, r.Sequence)
@@ -268,22 +283,22 @@ func (c *enactmentsWatch) Run(ctx context.Context, s *streams) error {
 
 // one opens the log, and reads the key of an enactment if there is one.
 func (f *systemFlags) one(ctx context.Context, s *streams, protocol, text string) (*syncserver.Archive, enactment.Key, func(), error) {
-	var key enactment.Key
-	if text != "" {
-		var err error
-		if key, err = parseKey(text); err != nil {
-			return nil, "", nil, err
-		}
+	archive, rules, done, err := f.archive(ctx, s, protocol)
+	if err != nil || text == "" {
+		return archive, "", done, err
 	}
-	archive, _, done, err := f.archive(ctx, s, protocol)
-	return archive, key, done, err
+	key, err := parseKeyOf(rules, text)
+	if err != nil {
+		done()
+		return nil, "", nil, err
+	}
+	return archive, key, done, nil
 }
 
 func printer(s *streams, asJSON bool, failure *error) func(enactment.Record) bool {
-	encoder := json.NewEncoder(s.out)
 	return func(r enactment.Record) bool {
 		if asJSON {
-			*failure = encoder.Encode(r)
+			*failure = printLine(s, r)
 		} else {
 			_, *failure = fmt.Fprintln(s.out, line(r))
 		}
@@ -349,13 +364,13 @@ func (c *enactmentsVerify) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.JSON {
-		err = json.NewEncoder(s.out).Encode(struct {
+		err = printLine(s, struct {
 			Judged int                `json:"judged"`
 			Faults []syncserver.Fault `json:"faults"`
 		}{judged, faults})
 	} else {
 		for _, f := range faults {
-			_, err = fmt.Fprintf(s.out, "%s %d: %s\n", f.Enactment, f.Sequence, f.Detail)
+			_, err = fmt.Fprintf(s.out, "%s %d: %s\n", story.Printable(string(f.Enactment)), f.Sequence, story.Printable(f.Detail))
 		}
 	}
 	if err == nil && len(faults) > 0 {

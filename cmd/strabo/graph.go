@@ -19,7 +19,7 @@ type graphCommand struct {
 	Sequence bool   `name:"sequence" help:"Draw one way that an enactment goes, as a sequence diagram: give --witness or --run."`
 	Witness  string `name:"witness" xor:"source" help:"The way that shows that the protocol is not live, or not safe, or the answer to a question as in strabo verify --query." placeholder:"live|safe|QUESTION"`
 	Records  string `name:"run" xor:"source" help:"The way that the records in this file tell; - is standard input." placeholder:"RECORDS"`
-	File     string `arg:"" name:"file" help:"Protocol file; - is standard input."`
+	File     string `arg:"" name:"file" help:"A protocol file, - for standard input, or the name of a protocol that ships with strabo."`
 }
 
 // Help is shown by strabo graph --help.
@@ -55,7 +55,7 @@ func (c *graphCommand) Run(ctx context.Context, s *streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	name, text, err := readProtocol(s, c.File)
+	name, text, err := readOpen(s, c.File)
 	if err != nil {
 		return err
 	}

@@ -15,24 +15,28 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/mcp"
+	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 type loadCommand struct {
-	URLs     []string      `arg:"" name:"url" help:"Shops, where they answer to /.well-known/ucp."`
-	Workers  int           `default:"16" help:"How many requests are under way at once: ${default}."`
-	Duration time.Duration `default:"5s" help:"How long each operation is measured: ${default}."`
-	Requests int           `default:"1000000" help:"How often each operation is asked for at the most."`
-	Item     string        `default:"pot_ceramic" help:"What is bought: ${default}."`
-	Option   string        `default:"std-ship" help:"How it is sent: ${default}."`
-	Orders   int           `default:"1500" help:"How many checkouts are completed at the most; there must be so much in stock: ${default}."`
-	JSON     bool          `name:"json" help:"Print one JSON record a line for each shop and operation."`
+	URLs      []string      `arg:"" name:"url" help:"Shops, where they answer to /.well-known/ucp."`
+	Workers   int           `default:"16" help:"How many requests are under way at once: ${default}."`
+	Duration  time.Duration `default:"5s" help:"How long each operation is measured: ${default}."`
+	Requests  int           `default:"1000000" help:"How often each operation is asked for at the most."`
+	Item      string        `default:"pot_ceramic" help:"What is bought: ${default}."`
+	Option    string        `default:"std-ship" help:"How it is sent: ${default}."`
+	Orders    int           `default:"1500" help:"How many checkouts are completed at the most; there must be so much in stock: ${default}."`
+	Transport string        `default:"rest" enum:"rest,mcp" help:"How the shops are called: rest, or mcp where they have it; by default ${default}."`
+	JSON      bool          `name:"json" help:"Print one JSON record a line for each shop and operation."`
 }
 
 // Help is shown by strabo load --help.
 func (loadCommand) Help() string {
-	return `Measures shops that speak UCP 2026-01-11, one after the other: creates checkouts, gets them, updates and completes ` +
+	return `Measures shops that speak UCP 2026-01-11, over REST or MCP, one after the other: creates checkouts, gets them, updates and completes ` +
 		`them, each operation by itself, and prints for each how many requests were answered a second and how long that took. ` +
 		`An answer that is not a success counts as failed and not as answered.
 
@@ -41,6 +45,7 @@ Exit status: 0 when every shop was measured, 1 when requests failed, 2 when a sh
 
 func (loadCommand) examples() string {
 	return `  strabo load http://localhost:8182
+  strabo load --transport mcp http://localhost:8182
   strabo load --workers 32 --duration 10s http://localhost:8301 http://localhost:8182 http://localhost:3000
 `
 }
@@ -78,7 +83,7 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) error {
 		for _, r := range records {
 			failed = failed || r.Failed > 0
 			if c.JSON {
-				if err := json.NewEncoder(s.out).Encode(r); err != nil {
+				if err := printLine(s, r); err != nil {
 					return err
 				}
 			}
@@ -131,24 +136,30 @@ type loadSession struct {
 type load struct {
 	command  *loadCommand
 	endpoint *url.URL
-	wanted   []byte // the body that creates a checkout
+	tools    *mcp.Caller // nil where the shop is called over REST
+	wanted   []byte      // the body that creates a checkout
 
 	mu       sync.Mutex
 	sessions []loadSession
 }
 
 // loadRequest makes the nth request of one kind.
-type loadRequest func(ctx context.Context, c *loadConnection, n int) error
+type loadRequest func(ctx context.Context, c loadClient, n int) error
 
 // measure measures one shop.
 func (c *loadCommand) measure(ctx context.Context, shop string) ([]loadRecord, error) {
-	business, err := ucp.Discover(ctx, nil, shop, wire.January11)
+	business, err := ucp.DiscoverOver(ctx, nil, shop, negotiation.Transport(c.Transport), wire.January11)
 	if err != nil {
 		return nil, err
 	}
 	l := &load{command: c}
 	if l.endpoint, err = url.Parse(strings.TrimSuffix(business.Endpoint, "/")); err != nil {
 		return nil, err
+	}
+	if business.Transport == negotiation.MCP {
+		client := &http.Client{Transport: &http.Transport{MaxIdleConns: c.Workers, MaxIdleConnsPerHost: c.Workers}}
+		defer client.CloseIdleConnections()
+		l.tools = mcp.NewCaller(l.endpoint.String(), wire.January11, bridge.NewHTTPCaller(client, loadPatience, 0))
 	}
 	if l.wanted, err = json.Marshal(l.checkout()); err != nil {
 		return nil, err
@@ -192,7 +203,7 @@ func (l *load) run(ctx context.Context, do loadRequest, most int) loadRecord {
 	for range l.command.Workers {
 		working.Go(func() {
 			var mine []time.Duration
-			connection := newLoadConnection(l.endpoint)
+			connection := l.connect()
 			defer connection.close()
 			for time.Now().Before(end) && ctx.Err() == nil {
 				n := int(next.Add(1)) - 1
@@ -243,7 +254,7 @@ func (l *load) checkout() map[string]any {
 	}
 }
 
-func (l *load) create(ctx context.Context, c *loadConnection, _ int) error {
+func (l *load) create(ctx context.Context, c loadClient, _ int) error {
 	answer, err := c.ask(ctx, http.MethodPost, "/checkout-sessions", l.wanted)
 	if err != nil {
 		return err
@@ -260,12 +271,12 @@ func (l *load) create(ctx context.Context, c *loadConnection, _ int) error {
 
 func (l *load) session(n int) *loadSession { return &l.sessions[n%len(l.sessions)] }
 
-func (l *load) get(ctx context.Context, c *loadConnection, n int) error {
+func (l *load) get(ctx context.Context, c loadClient, n int) error {
 	_, err := c.ask(ctx, http.MethodGet, "/checkout-sessions/"+l.session(n).ID, nil)
 	return err
 }
 
-func (l *load) update(ctx context.Context, c *loadConnection, n int) error {
+func (l *load) update(ctx context.Context, c loadClient, n int) error {
 	s := l.session(n)
 	type item struct {
 		ID    string `json:"id"`
@@ -292,7 +303,7 @@ func (l *load) update(ctx context.Context, c *loadConnection, n int) error {
 var loadPayment = []byte(`{"payment_data":{"id":"instr_1","handler_id":"google_pay","type":"card","brand":"Visa","last_digits":"1234",` +
 	`"credential":{"type":"token","token":"success_token"}},"risk_signals":{}}`)
 
-func (l *load) complete(ctx context.Context, c *loadConnection, n int) error {
+func (l *load) complete(ctx context.Context, c loadClient, n int) error {
 	_, err := c.ask(ctx, http.MethodPost, "/checkout-sessions/"+l.session(n).ID+"/complete", loadPayment)
 	return err
 }

@@ -11,10 +11,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 	"github.com/strabo-engine/strabo/syncserver"
 
 	"github.com/strabo-engine/strabo/bridge/approval/natsapproval"
@@ -120,9 +122,18 @@ func exitCode(failure error, err io.Writer) int {
 		fmt.Fprintf(err, "strabo: %v: give --keys, which is the file keys in the --store of whoever serves\n", failure)
 		return exitWrongUse
 	default:
-		fmt.Fprintf(err, "strabo: %v\n", failure)
+		fmt.Fprintf(err, "strabo: %s\n", lines(failure))
 		return exitWrongUse
 	}
+}
+
+// lines gives what an error says, which may quote what comes from elsewhere, and may have several lines.
+func lines(failure error) string {
+	said := strings.Split(failure.Error(), "\n")
+	for i, line := range said {
+		said[i] = story.Printable(strings.ReplaceAll(line, "\t", "    "))
+	}
+	return strings.Join(said, "\n")
 }
 
 // printHelp ends the help of a command with its examples.

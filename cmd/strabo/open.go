@@ -51,6 +51,17 @@ func openRules(s *streams, file string, options ...enactment.Option) (*enactment
 	return rules, nil
 }
 
+// readOpen is readProtocol for commands that read a protocol without its companion: a name that is no file may be that of
+// a protocol that ships.
+func readOpen(s *streams, file string) (name string, text []byte, err error) {
+	if info, err := os.Stat(file); (err != nil || info.IsDir()) && slices.Contains(protocols.Names(), file) {
+		text, err = protocols.Source(file)
+		return file, text, err
+	}
+	name, text, err = readProtocol(s, file)
+	return name, text, withShipped(file, err)
+}
+
 // withShipped says, where no file was found and a bare name was given, which protocols there are.
 func withShipped(file string, failure error) error {
 	if !errors.Is(failure, fs.ErrNotExist) || strings.ContainsAny(file, `/\.`) {

@@ -20,6 +20,8 @@ type profileCommand struct {
 	Webhook      string `placeholder:"URL" help:"Where shops tell of orders."`
 	SigningKey   string `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that requests are signed with; the profile has the public one. Made if missing."`
 	SigningKeyID string `name:"signing-key-id" default:"platform-1" placeholder:"ID" help:"The id of the key in the profile: ${default}."`
+	MandateKey   string `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that mandates are signed with (AP2): the profile has the extension, and the public key. Made if missing."`
+	MandateKeyID string `name:"mandate-key-id" default:"mandate-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
 	Listen       string `placeholder:"ADDR" help:"Serve the profile of each release at /RELEASE instead of printing one."`
 }
 
@@ -52,22 +54,14 @@ func (c *profileCommand) Run(ctx context.Context, s *streams) error {
 			return fmt.Errorf("--webhook %s: a URL of https is needed", c.Webhook)
 		}
 	}
-	var keys []negotiation.Key
-	if c.SigningKey != "" {
-		signer, err := signerIn(c.SigningKey, c.SigningKeyID)
-		if err != nil {
-			return err
-		}
-		key, err := signer.Public()
-		if err != nil {
-			return err
-		}
-		keys = append(keys, key)
+	keys, err := c.keys()
+	if err != nil {
+		return err
 	}
 	if c.Listen != "" {
 		return c.serve(ctx, s, keys)
 	}
-	p, err := ucp.PlatformProfile(wire.Release(c.Release), c.Webhook, keys...)
+	p, err := c.profile(wire.Release(c.Release), keys)
 	if err != nil {
 		return err
 	}
@@ -83,11 +77,42 @@ func (c *profileCommand) Run(ctx context.Context, s *streams) error {
 	return err
 }
 
+// keys are the public keys of the profile.
+func (c *profileCommand) keys() ([]negotiation.Key, error) {
+	var keys []negotiation.Key
+	for _, of := range []struct{ flag, file, id string }{
+		{"--signing-key", c.SigningKey, c.SigningKeyID}, {"--mandate-key", c.MandateKey, c.MandateKeyID},
+	} {
+		if of.file == "" {
+			continue
+		}
+		signer, err := signerIn(of.flag, of.file, of.id)
+		if err != nil {
+			return nil, err
+		}
+		key, err := signer.Public()
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// profile is the profile of a release.
+func (c *profileCommand) profile(release wire.Release, keys []negotiation.Key) (*negotiation.Profile, error) {
+	p, err := ucp.PlatformProfile(release, c.Webhook, keys...)
+	if err == nil && c.MandateKey != "" {
+		ucp.OfferMandates(p, release)
+	}
+	return p, err
+}
+
 // serve serves the profile of each release.
 func (c *profileCommand) serve(ctx context.Context, s *streams, keys []negotiation.Key) error {
 	mux := http.NewServeMux()
 	for _, release := range wire.Releases() {
-		p, err := ucp.PlatformProfile(release, c.Webhook, keys...)
+		p, err := c.profile(release, keys)
 		if err != nil {
 			return err
 		}
@@ -106,9 +131,7 @@ func (c *profileCommand) serve(ctx context.Context, s *streams, keys []negotiati
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	encoder := json.NewEncoder(s.out)
-	encoder.SetEscapeHTML(false)
-	failed := encoder.Encode(struct {
+	failed := printLine(s, struct {
 		Profile string `json:"profile"`
 	}{"http://" + listener.Addr().String() + "/{release}"})
 	if failed == nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 // TestBuyWithAProfile: a shop that takes only signed requests, a platform that publishes its key, and a buyer who has it.
@@ -23,19 +25,29 @@ func TestBuyWithAProfile(t *testing.T) {
 	var said struct{ Profile string }
 	require.NoError(t, json.Unmarshal(line, &said))
 	s := startShop(t, "--local-webhooks", "--signed", "--durability", "none")
-	for _, test := range []struct {
+	type purchase struct {
 		name, below string
 		flags       []string
 		code        int
 		want        string
-	}{
+	}
+	tests := []purchase{
 		{"without a profile, in the oldest release", "", nil, exitFine, "placed"},
 		{"signed", "", []string{"--profile", said.Profile, "--signing-key", key}, exitFine, "placed"},
 		{"not signed", "", []string{"--profile", said.Profile}, exitNo, "signature_missing"},
 		{"with a key of another id", "", []string{"--profile", said.Profile, "--signing-key", key, "--signing-key-id", "x"}, exitNo, "key_not_found"},
 		{"in 2026-01-23", "/ucp/2026-01-23", []string{"--profile", said.Profile, "--signing-key", key}, exitFine, "placed"},
 		{"with the profile of another release", "", []string{"--profile", said.Profile[:len(said.Profile)-len("{release}")] + "2026-01-11", "--signing-key", key}, exitNo, "version_unsupported"},
-	} {
+	}
+	for _, release := range wire.Releases() {
+		for _, transport := range []string{"rest", "mcp"} {
+			tests = append(tests, purchase{"in " + string(release) + " over " + transport, "", []string{
+				"--profile", said.Profile, "--signing-key", key, "--release", string(release), "--transport", transport,
+				"--discount", "keeper10", "--no-consent-marketing",
+			}, exitFine, "\nDiscount keeper10, 10% for keepers: -"})
+		}
+	}
+	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			code, out, err := runStrabo("", append([]string{"buy", "--business", s.URL + test.below, "--item", "oil-lamp", "--country", "GR"}, test.flags...)...)
 			require.Equal(t, test.code, code, out+err)

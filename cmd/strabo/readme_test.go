@@ -111,6 +111,7 @@ func TestPurchaseOnEveryExecutor(t *testing.T) {
 				require.NoError(t, err)
 				defer executor.Close()
 				require.NoError(t, trade(rules, executor))
+				executor.Close() // What was delivered may be recorded only now.
 				mu.Lock()
 				defer mu.Unlock()
 				require.Equal(t, []string{"happened RFQ", "happened Quote", "happened Accept", "happened Instruct"}, happened)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -128,7 +127,7 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 		defer closing()
 		told.HTTP = "http://" + address
 	}
-	if err := json.NewEncoder(s.out).Encode(told); err != nil {
+	if err := printLine(s, told); err != nil {
 		return err
 	}
 	<-ctx.Done()

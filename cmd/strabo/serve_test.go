@@ -134,6 +134,11 @@ func TestServe(t *testing.T) {
 	require.Contains(t, strabo(t, exitFine, "enactments", "show", protocol, `{"ID":"2"}`, "--store", data, "--json"), `"needs":[["Pay"]]`)
 	require.Contains(t, shown, "\ncomplete\n")
 	strabo(t, exitNo, "enactments", "show", protocol, `{"ID":"3"}`, "--store", data)
+	for _, key := range []string{"3", `{"Id":"3"}`} {
+		var failure bytes.Buffer
+		require.Equal(t, exitWrongUse, run([]string{"enactments", "show", protocol, key, "--store", data}, nil, io.Discard, &failure), key)
+		require.Contains(t, failure.String(), `such as {"ID":"1"}`, key)
+	}
 	exported := strabo(t, exitFine, "enactments", "export", protocol, "--store", data)
 	require.Equal(t, 6, strings.Count(exported, "\n"))
 	require.NotContains(t, exported, "4242")

@@ -2,15 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/keyvalue/natskv"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/protocols"
@@ -29,25 +31,28 @@ import (
 
 type shopCommand struct {
 	storeFlags
-	Data             string        `type:"path" placeholder:"DIR" help:"The shop's CSV files; without it, a small shop of lanterns."`
-	Listen           string        `default:"127.0.0.1:8182" placeholder:"ADDR" help:"Where platforms reach the shop: ${default}."`
-	PublicURL        string        `name:"public-url" placeholder:"URL" help:"What discovery says where the shop is; by default the host that it is asked at."`
-	Currency         string        `default:"USD" placeholder:"CODE" help:"Currency of all prices: ${default}."`
-	SimulationSecret string        `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
-	LocalWebhooks    bool          `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
-	SigningKey       string        `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
-	Signed           bool          `help:"Take only signed requests in UCP 2026-04-08."`
-	Documents        string        `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
-	System           string        `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
-	Durability       string        `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
-	Replicas         int           `default:"1" help:"How many servers of a NATS cluster keep each stream."`
-	AnswerTimeout    time.Duration `default:"30s" help:"How long a request waits for the shop's answer."`
+	Data             string            `type:"path" placeholder:"DIR" help:"The shop's CSV files; without it, a small shop of lanterns."`
+	Listen           string            `default:"127.0.0.1:8182" placeholder:"ADDR" help:"Where platforms reach the shop: ${default}."`
+	PublicURL        string            `name:"public-url" placeholder:"URL" help:"What discovery says where the shop is; by default the host that it is asked at."`
+	ContinueURL      string            `name:"continue-url" placeholder:"URL" help:"Where buyers go on by hand, https; a checkout's id is added to it."`
+	Links            map[string]string `name:"link" placeholder:"TYPE=URL" help:"A page to be shown with every checkout, such as privacy_policy=https://shop.example/privacy; may be repeated."`
+	Currency         string            `default:"USD" placeholder:"CODE" help:"Currency of all prices: ${default}."`
+	SimulationSecret string            `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
+	LocalWebhooks    bool              `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
+	SigningKey       string            `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
+	Signed           bool              `help:"Take only signed requests in UCP 2026-04-08."`
+	Documents        string            `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
+	System           string            `placeholder:"NAME" default:"shop" help:"Name of the system that the shop's checkouts are in: ${default}."`
+	Durability       string            `enum:"none,ack,fsync" default:"ack" help:"What an answer stands for: ${enum}. See docs/operations.md."`
+	Replicas         int               `default:"1" help:"How many servers of a NATS cluster keep each stream."`
+	Cache            int               `default:"32768" help:"How many instances to keep in memory of checkouts that nobody uses, one for each KiB: ${default}."`
+	AnswerTimeout    time.Duration     `default:"30s" help:"How long a request waits for the shop's answer."`
 }
 
 // Help is shown by strabo shop --help.
 func (shopCommand) Help() string {
-	return `Opens a shop that platforms can buy from by UCP, until it is told to stop: by 2026-01-11 over REST, and by ` +
-		`2026-01-23 and 2026-04-08 over REST and MCP, below /ucp/RELEASE, as its profile says. The data is in the ` +
+	return `Opens a shop that platforms can buy from by UCP, until it is told to stop, over REST and MCP: by 2026-01-11, and ` +
+		`by 2026-01-23 and 2026-04-08 below /ucp/RELEASE, as its profile says. The data is in the ` +
 		`format of the public samples: products.csv, inventory.csv, shipping_rates.csv, promotions.csv, discounts.csv, ` +
 		`customers.csv and addresses.csv. No money is taken: payments are decided by their tokens.
 
@@ -113,8 +118,8 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	starting, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	server, err := syncserver.NewServer(starting, nats.conn, rules, syncserver.ServerConfig{
-		System: c.System, Replicas: c.Replicas, Memory: c.Durability == "none", Keys: nats.keys, Tracer: provider, Logger: log,
-		Alone: nats.server != nil && nats.server.URL() == "",
+		System: c.System, Replicas: c.Replicas, Memory: c.Durability == "none", Keys: nats.keys, Cache: c.Cache,
+		Alone: nats.server != nil && nats.server.URL() == "", Tracer: provider, Logger: log,
 	})
 	if err != nil {
 		return err
@@ -134,7 +139,9 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if public == "" {
 		public = address
 	}
-	sells, err := shop.Open(data, store, c.Currency, public+"/orders/", []model.Link{}, log)
+	sells, err := shop.Open(data, store, shop.Terms{
+		Currency: c.Currency, OrderURL: public + "/orders/", ContinueURL: c.ContinueURL, Links: c.links(),
+	}, log)
 	if err != nil {
 		return err
 	}
@@ -152,19 +159,25 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	fetcher, err := profiles.New(profiles.Options{Source: platforms})
+	if err != nil {
+		return err
+	}
 	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
-		Signer: signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
+		Mandates: &ucp.Mandates{Signer: signer, Platforms: fetcher},
+		Signer:   signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
 		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
 		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,
 	})
 	if err != nil {
 		return err
 	}
-	web, err := c.releases(inbound, signer, platforms, keys, log)
+	web, err := c.releases(inbound, fetcher, keys, log)
 	if err != nil {
 		return err
 	}
-	return c.sell(ctx, s, listener, address, agent, inbound, web, log)
+	tidy := func(ctx context.Context) error { return sells.Run(ctx, rules, attendance) }
+	return c.sell(ctx, s, listener, address, []func(context.Context) error{agent.Run, inbound.Run, tidy}, web, log)
 }
 
 // shopGC is how much the heap may grow before garbage is collected, in percent.
@@ -185,6 +198,15 @@ func (c *shopCommand) data() (*shop.Data, error) {
 	return data, err
 }
 
+// links gives the pages of --link by their type, so that they are always in one order.
+func (c *shopCommand) links() []model.Link {
+	links := []model.Link{}
+	for _, kind := range slices.Sorted(maps.Keys(c.Links)) {
+		links = append(links, model.Link{Type: kind, URL: c.Links[kind]})
+	}
+	return links
+}
+
 func (c *shopCommand) documents() http.Handler {
 	if c.Documents == "" {
 		return nil
@@ -200,9 +222,9 @@ const (
 	shutdownTimeout = 5 * time.Second
 )
 
-// sell runs the parts of the shop until the context ends or one of them fails.
+// sell serves the web and runs the parts of the shop until the context ends or one of them fails.
 func (c *shopCommand) sell(
-	ctx context.Context, s *streams, listener net.Listener, address string, agent *adapter.Adapter, inbound *ucp.Inbound, web http.Handler, log *slog.Logger,
+	ctx context.Context, s *streams, listener net.Listener, address string, parts []func(context.Context) error, web http.Handler, log *slog.Logger,
 ) error {
 	server := &http.Server{
 		Handler: web, ReadHeaderTimeout: headerTimeout, WriteTimeout: ucp.DefaultBodyTimeout + c.AnswerTimeout + headerTimeout,
@@ -212,11 +234,12 @@ func (c *shopCommand) sell(
 	server.ConnState = unused.note
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	ended := make(chan error, 3)
-	go func() { ended <- agent.Run(running) }()
-	go func() { ended <- inbound.Run(running) }()
+	ended := make(chan error, len(parts)+1)
+	for _, run := range parts {
+		go func() { ended <- run(running) }()
+	}
 	go func() { ended <- server.Serve(listener) }()
-	if err := json.NewEncoder(s.out).Encode(struct {
+	if err := printLine(s, struct {
 		URL    string `json:"url"`
 		System string `json:"system"`
 	}{address, c.System}); err != nil {

@@ -5,10 +5,8 @@ import (
 	"net/http"
 	"path/filepath"
 
-	"github.com/strabo-engine/strabo/bridge/guard"
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
-	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 )
@@ -29,23 +27,15 @@ func (c *shopCommand) signer() (*signature.Signer, error) {
 	default:
 		return signature.Generate(signingKeyID)
 	}
-	return signerIn(name, signingKeyID)
+	return signerIn("--signing-key", name, signingKeyID)
 }
 
 // releases puts the newer releases of UCP in front of the shop.
 func (c *shopCommand) releases(
-	inbound http.Handler, signer *signature.Signer, platforms *guard.Guard, keys keyvalue.Store, log *slog.Logger,
+	inbound http.Handler, fetcher *profiles.Fetcher, keys keyvalue.Store, log *slog.Logger,
 ) (http.Handler, error) {
-	key, err := signer.Public()
-	if err != nil {
-		return nil, err
-	}
-	fetcher, err := profiles.New(profiles.Options{Source: platforms})
-	if err != nil {
-		return nil, err
-	}
 	return ucp.Releases(inbound, ucp.ReleasesOptions{
-		Platforms: fetcher, PublicURL: c.PublicURL, Keys: []negotiation.Key{key}, Signed: c.Signed, Store: keys,
-		Name: "strabo shop", Version: version(), Logger: log,
+		Platforms: fetcher, PublicURL: c.PublicURL, Signed: c.Signed, Store: keys,
+		ContinueURL: c.ContinueURL, Name: "strabo shop", Version: version(), Logger: log,
 	})
 }

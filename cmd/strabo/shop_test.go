@@ -304,6 +304,9 @@ func TestLoad(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"create": 20, "get": 20, "update": 20, "complete": 10}, operations)
 	require.Contains(t, strabo(t, exitNo, "load", s.URL, "--requests", "2", "--item", "candle"), "Product candle not found")
+	require.Contains(t, strabo(t, exitNo, "load", s.URL, "--requests", "2", "--item", "candle", "--transport", "mcp"), "Product candle not found")
+	over := strabo(t, exitFine, "load", s.URL, "--item", "wick-cotton", "--option", "post", "--requests", "4", "--orders", "2", "--workers", "2", "--transport", "mcp", "--json")
+	require.Equal(t, 4, strings.Count(over, `"failed":0`))
 	strabo(t, exitWrongUse, "load", "http://127.0.0.1:1")
 	strabo(t, exitWrongUse, "load", s.URL, "--workers", "0")
 }

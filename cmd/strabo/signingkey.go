@@ -10,22 +10,22 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 )
 
-// signerIn gives the key in a file, which is made if it is missing. Of several processes that make it at once one wins,
+// signerIn gives the key in a file that a flag names, which is made if it is missing. Of several processes that make it at once one wins,
 // and all have its key.
-func signerIn(name, id string) (*signature.Signer, error) {
+func signerIn(flag, name, id string) (*signature.Signer, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeSigner(name, id); err != nil {
-			return nil, fmt.Errorf("--signing-key: %w", err)
+			return nil, fmt.Errorf("%s: %w", flag, err)
 		}
 		text, err = os.ReadFile(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--signing-key: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	signer, err := signature.ParseSigner(id, text)
 	if err != nil {
-		return nil, fmt.Errorf("--signing-key %s: %w", name, err)
+		return nil, fmt.Errorf("%s %s: %w", flag, name, err)
 	}
 	return signer, nil
 }

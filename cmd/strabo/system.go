@@ -133,7 +133,7 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 		options = append(options, connecting...)
 		c.connect = func() (*nats.Conn, error) { return nats.Connect(f.NATS, options...) }
 		if c.conn, err = c.connect(); err != nil {
-			return nil, fmt.Errorf("cannot connect to %s: %w", f.NATS, err)
+			return nil, cannotConnect(f.NATS, f.Creds, err)
 		}
 		c.close = c.conn.Close
 		return c, f.openKeys(c)
@@ -219,9 +219,18 @@ func (f *clientFlags) connect(url string, options ...nats.Option) (*nats.Conn, e
 	}
 	conn, err := nats.Connect(url, append(options, connecting...)...)
 	if err != nil {
-		return nil, fmt.Errorf("cannot connect to %s: %w", url, err)
+		return nil, cannotConnect(url, f.Creds, err)
 	}
 	return conn, nil
+}
+
+// cannotConnect says why a connection could not be had and, where credentials are asked for and none were given, what to do.
+func cannotConnect(url, creds string, err error) error {
+	hint := ""
+	if errors.Is(err, nats.ErrAuthorization) && creds == "" {
+		hint = ": give --creds FILE"
+	}
+	return fmt.Errorf("cannot connect to %s: %w%s", url, err, hint)
 }
 
 // options are those of the flags.

@@ -15,7 +15,7 @@ type verifyCommand struct {
 	Finalize  string   `name:"finalize" enum:"batch,immediate" default:"batch" help:"How attempts are finalised: batch or immediate."`
 	Keys      int      `name:"keys" default:"1" help:"How many values of each key outside the root key to tell apart."`
 	MaxStates int      `name:"max-states" default:"1000000" help:"Give up on what takes more states: it is then unknown."`
-	Files     []string `arg:"" name:"file" help:"Protocol files; - is standard input."`
+	Files     []string `arg:"" name:"file" help:"Protocol files, or names of protocols that ship with strabo; - is standard input."`
 }
 
 // Help is shown by strabo verify --help.
@@ -61,13 +61,23 @@ func (c *verifyCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	result := eachFile(s, c.Files, log.Fail, func(name string, text []byte) (fine bool, err error) {
+	result := eachFile(s, readOpen, c.Files, log.Fail, func(name string, text []byte) (fine bool, err error) {
 		protocol, diagnostics := langshaw.Parse(text)
 		report := verify.Verify(ctx, protocol, options)
-		if log != nil {
+		// Without a key nothing can ever happen, so each action is dead, and to say so of each would hide what is wrong.
+		keyless := diagnostics.HasErrors() && noKey(protocol)
+		switch {
+		case log != nil:
 			log.AddDiagnostics(name, diagnostics)
-			log.Add(name, verdicts(protocol, report)...)
-		} else {
+			if !keyless {
+				log.Add(name, verdicts(protocol, report)...)
+			}
+		case keyless && !c.isJSON():
+			err = langshaw.WriteText(s.out, name, text, diagnostics)
+			if err == nil {
+				_, err = fmt.Fprintf(s.out, "%s: not verified, since nothing can happen without a key\n", name)
+			}
+		default:
 			err = c.print(s, name, text, protocol, diagnostics, report)
 		}
 		return !diagnostics.HasErrors() && report.Proved(), err
@@ -97,4 +107,11 @@ func (c *verifyCommand) print(s *streams, name string, text []byte, p *langshaw.
 		fmt.Fprintf(s.out, "%s: has errors; what follows is about the protocol without the faulty entries\n", name)
 	}
 	return report.WriteText(s.out, p)
+}
+
+func noKey(p *langshaw.Protocol) bool {
+	for range p.Keys() {
+		return false
+	}
+	return true
 }

@@ -21,6 +21,9 @@ var (
 	ErrClosed = errors.New("request: closed")
 	// ErrTimeout says that no answer came in time: whether the request arrived is unknown.
 	ErrTimeout = errors.New("request: no answer in time")
+	// ErrBroken says that the connection broke while an answer was waited for, which would not arrive any more: whether the
+	// request arrived is unknown.
+	ErrBroken = errors.New("request: the connection broke before the answer")
 )
 
 // Conn is a connection that makes requests. Its methods are safe for concurrent use.
@@ -30,6 +33,7 @@ type Conn struct {
 	sub    *nats.Subscription
 	closed chan struct{}
 	once   sync.Once
+	done   sync.WaitGroup
 	unused sync.Pool // of *Call
 
 	mu      sync.Mutex
@@ -47,6 +51,8 @@ func Over(conn *nats.Conn) (*Conn, error) {
 		return nil, fmt.Errorf("request: %w", err)
 	}
 	c.sub.SetClosedHandler(func(string) { c.end() })
+	broken := conn.StatusChanged(nats.RECONNECTING)
+	c.done.Go(func() { c.watch(broken) })
 	return c, nil
 }
 
@@ -54,6 +60,29 @@ func Over(conn *nats.Conn) (*Conn, error) {
 func (c *Conn) End() {
 	_ = c.sub.Unsubscribe() // it fails only if the connection is closed
 	c.end()
+	c.done.Wait()
+}
+
+// watch ends the requests that are waiting whenever the connection breaks.
+func (c *Conn) watch(broken chan nats.Status) {
+	defer c.Conn.RemoveStatusListener(broken)
+	for {
+		select {
+		case _, open := <-broken:
+			if !open {
+				return
+			}
+		case <-c.closed:
+			return
+		}
+		c.mu.Lock()
+		calls := c.waiting
+		c.waiting = make(map[uint64]*Call)
+		c.mu.Unlock()
+		for _, call := range calls {
+			call.answer <- nil
+		}
+	}
 }
 
 func (c *Conn) end() { c.once.Do(func() { close(c.closed) }) }
@@ -62,12 +91,12 @@ func (c *Conn) end() { c.once.Do(func() { close(c.closed) }) }
 type Call struct {
 	conn   *Conn
 	token  uint64
-	answer chan *nats.Msg // has room for one
+	answer chan *nats.Msg // has room for one; nil if the connection broke
 	timer  *time.Timer
 }
 
-// Call makes a request and waits for the answer, as long as the limit says. The error is [ErrTimeout], that of the
-// context, [ErrClosed], nats.ErrConnectionClosed, or that of nats.ErrNoResponders, which says that nobody was there.
+// Call makes a request and waits for the answer, as long as the limit says. The error is [ErrTimeout], [ErrBroken], that
+// of the context, [ErrClosed], nats.ErrConnectionClosed, or that of nats.ErrNoResponders, which says that nobody was there.
 // The message's reply subject is overwritten.
 func (c *Conn) Call(ctx context.Context, msg *nats.Msg, limit time.Duration) (*nats.Msg, error) {
 	call, err := c.Start(msg)
@@ -131,6 +160,9 @@ func (call *Call) Wait(ctx context.Context, limit time.Duration) (*nats.Msg, err
 func (call *Call) done(msg *nats.Msg) (*nats.Msg, error) {
 	call.timer.Stop()
 	call.conn.unused.Put(call)
+	if msg == nil {
+		return nil, ErrBroken
+	}
 	if len(msg.Data) == 0 && msg.Header.Get("Status") == "503" {
 		return nil, nats.ErrNoResponders
 	}

@@ -124,6 +124,37 @@ func TestNoAnswer(t *testing.T) {
 	require.ErrorIs(t, err, nats.ErrConnectionClosed)
 }
 
+// A connection that breaks tells at once those who wait, and goes on afterwards.
+func TestBrokenConnection(t *testing.T) {
+	conn := connect(t, start(t))
+	c, err := request.Over(conn)
+	require.NoError(t, err)
+	defer c.End()
+	for range 3 {
+		var calls []*request.Call
+		for range 10 {
+			call, err := c.Start(nats.NewMsg("silence"))
+			require.NoError(t, err)
+			calls = append(calls, call)
+		}
+		require.NoError(t, conn.ForceReconnect())
+		for _, call := range calls {
+			_, err := call.Wait(t.Context(), long)
+			require.ErrorIs(t, err, request.ErrBroken)
+		}
+		for {
+			_, err := c.Call(t.Context(), nats.NewMsg("echo"), long)
+			if err == nil {
+				break
+			}
+			// It was made before all had heard that the connection broke, or before somebody was there again.
+			if !errors.Is(err, request.ErrBroken) {
+				require.ErrorIs(t, err, nats.ErrNoResponders)
+			}
+		}
+	}
+}
+
 // BenchmarkCall measures one request of one caller at a time.
 func BenchmarkCall(b *testing.B) {
 	c, err := request.Over(connect(b, start(b)))

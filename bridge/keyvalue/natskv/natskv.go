@@ -99,7 +99,7 @@ func (s *Store) Get(ctx context.Context, name string) (keyvalue.Entry, error) {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		return keyvalue.Entry{}, fmt.Errorf("%w: %s", keyvalue.ErrNone, name)
 	case err != nil:
-		return keyvalue.Entry{}, fmt.Errorf("natskv: get %s: %w", name, err)
+		return keyvalue.Entry{}, fmt.Errorf("natskv: get %s: %w: %w", name, keyvalue.ErrUnavailable, err)
 	}
 	return keyvalue.Entry{Name: name, Value: entry.Value(), Revision: entry.Revision(), At: entry.Created()}, nil
 }
@@ -156,7 +156,7 @@ func (s *Store) change(ctx context.Context, name string, revision uint64, try fu
 			return nil
 		}
 		if !conflicts(err) {
-			return fmt.Errorf("natskv: put %s: %w", name, err)
+			return fmt.Errorf("natskv: put %s: %w: %w", name, keyvalue.ErrUnavailable, err)
 		}
 		entry, err := s.bucket.Get(ctx, name)
 		switch {
@@ -165,7 +165,7 @@ func (s *Store) change(ctx context.Context, name string, revision uint64, try fu
 				return fmt.Errorf("%w: %s", keyvalue.ErrConflict, name)
 			}
 		case err != nil:
-			return fmt.Errorf("natskv: get %s: %w", name, err)
+			return fmt.Errorf("natskv: get %s: %w: %w", name, keyvalue.ErrUnavailable, err)
 		case entry.Revision() != revision:
 			return fmt.Errorf("%w: %s", keyvalue.ErrConflict, name)
 		}

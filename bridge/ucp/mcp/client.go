@@ -84,10 +84,17 @@ func (o operation) call(id string, request bridge.Request) ([]byte, error) {
 	}
 	a := arguments{Meta: &m, ID: id}
 	if o.payload != "" {
-		if !json.Valid(request.Body) {
-			return nil, fmt.Errorf("ucp: mcp: the body of %s is no JSON", o.tool)
+		var members map[string]json.RawMessage // Digit for digit.
+		if err := json.Unmarshal(request.Body, &members); err != nil {
+			return nil, fmt.Errorf("ucp: mcp: the body of %s is no JSON object", o.tool)
 		}
-		a.Checkout = request.Body
+		// The id stands beside the checkout and not in it (UCP 2026-01-23 and later, checkout MCP binding, identifiers).
+		delete(members, "id")
+		checkout, err := json.Marshal(members)
+		if err != nil {
+			return nil, fmt.Errorf("ucp: mcp: %w", err)
+		}
+		a.Checkout = checkout
 	}
 	text, err := json.Marshal(envelope{
 		Version: "2.0", ID: json.RawMessage("1"), Method: "tools/call",
@@ -238,6 +245,9 @@ func (f *failure) body() []byte {
 	said := failureData{Content: f.Message}
 	if f.Data != nil {
 		said.Code, said.ContinueURL = f.Data.Code, f.Data.ContinueURL
+		if len(f.Data.Errors) > 0 && said.Code == "" {
+			said.Code, said.Content = f.Data.Errors[0].Code, f.Data.Errors[0].Message
+		}
 		if f.Data.Content != "" {
 			said.Content = f.Data.Content
 		}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 // envelope is a JSON-RPC message.
@@ -25,15 +26,39 @@ type failure struct {
 	Data    *failureData `json:"data,omitempty"`
 }
 
-// failureData says what the body of the REST answer would have said. Status is the status that it would have had.
+// failureData says what the body of the REST answer would have said.
 type failureData struct {
 	Code        string          `json:"code,omitempty"`
 	Content     string          `json:"content,omitempty"`
 	ContinueURL string          `json:"continue_url,omitempty"`
 	RetryAfter  json.RawMessage `json:"retry_after,omitempty"`
-	Status      int             `json:"status,omitempty"`
+	// HTTPStatus is the status that the answer would have had; it is a member of our own.
+	HTTPStatus int `json:"http_status,omitempty"`
+	// Status is "error", and Errors say why, before 2026-04-08 (UCP 2026-01-23, checkout MCP binding, error handling). What
+	// others write there, a number for one, is read as it is.
+	Status json.RawMessage `json:"status,omitempty"`
+	Errors []reason        `json:"errors,omitempty"`
 	// Body is the whole body, where it is more than code and content.
 	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// reason is one of the errors of a failure.
+type reason struct {
+	Code     string `json:"code"`
+	Message  string `json:"message"`
+	Severity string `json:"severity,omitempty"`
+	Path     string `json:"path,omitempty"`
+}
+
+// explain adds what releases before 2026-04-08 have: the messages of the answer, or else its code, as errors.
+func (d *failureData) explain(release wire.Release, messages []reason) {
+	if release == wire.April2026 {
+		return
+	}
+	if d.Errors = messages; len(messages) == 0 {
+		d.Errors = []reason{{Code: d.Code, Message: d.Content, Severity: "recoverable"}}
+	}
+	d.Status = json.RawMessage(`"error"`)
 }
 
 // rpcCode is the JSON-RPC code for a status (UCP 2026-04-08, overview, error codes).
@@ -51,10 +76,13 @@ func rpcCode(status int, code string) int {
 
 // status is the status that a failure stands for.
 func (f *failure) status() int {
-	if f.Data != nil && f.Data.Status >= 400 && f.Data.Status < 600 {
-		return f.Data.Status
+	if f.Data != nil && f.Data.HTTPStatus >= 400 && f.Data.HTTPStatus < 600 {
+		return f.Data.HTTPStatus
 	}
 	if f.Data != nil {
+		if len(f.Data.Errors) > 0 && f.Data.Code == "" {
+			return http.StatusBadRequest // The business has said no; -32603 is what that release has for it.
+		}
 		switch f.Data.Code {
 		case "invalid_profile_url", "digest_mismatch", "algorithm_unsupported":
 			return http.StatusBadRequest

@@ -18,23 +18,25 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
 // MaximumRequest is how many bytes of a request are read.
 const MaximumRequest = 1 << 20
 
-// NewHandler makes the MCP endpoint of a business, for Streamable HTTP without sessions: each call of a tool becomes the
-// REST request of the operation, with the same headers, and rest's answer becomes the result. So whatever holds for REST,
-// idempotency and negotiation included, holds here. The name and version are told to clients that ask.
+// NewHandler makes the MCP endpoint of a business in a release, for Streamable HTTP without sessions: each call of a tool
+// becomes the REST request of the operation, with the same headers, and rest's answer becomes the result. So whatever holds
+// for REST, idempotency and negotiation included, holds here. The name and version are told to clients that ask.
 //
 // A business outcome is a result with structuredContent; an answer with a status of 400 and more is a JSON-RPC error with
-// UCP's codes, and the HTTP status too is that of the answer. JSON-RPC without tools, as release 2026-01-11 has it, is
-// understood as well. The handler blocks as long as rest does and is safe for concurrent use if rest is.
-func NewHandler(rest http.Handler, name, version string) http.Handler {
+// UCP's codes, and the HTTP status too is that of the answer. What is no request at all is a JSON-RPC error as well.
+// JSON-RPC without tools, as release 2026-01-11 has it, is understood too. The handler blocks as long as rest does and is
+// safe for concurrent use if rest is.
+func NewHandler(rest http.Handler, release wire.Release, name, version string) http.Handler {
 	server := mcp.NewServer(&mcp.Implementation{Name: name, Version: version}, nil)
 	for _, o := range operations {
 		server.AddTool(&mcp.Tool{
-			Name: string(o.tool), Description: o.description, InputSchema: o.schema(),
+			Name: string(o.tool), Description: o.description, InputSchema: o.schema(release), OutputSchema: o.resultSchema(release),
 			Annotations: &mcp.ToolAnnotations{
 				ReadOnlyHint: o.reads, IdempotentHint: o.reads || o.key,
 			},
@@ -43,7 +45,7 @@ func NewHandler(rest http.Handler, name, version string) http.Handler {
 			if call.Extra != nil {
 				header = call.Extra.Header
 			}
-			text, failed := serve(ctx, rest, o, header, call.Params.Arguments)
+			text, failed := serve(ctx, rest, release, o, header, call.Params.Arguments)
 			if failed != nil {
 				data, err := json.Marshal(failed.Data)
 				if err != nil {
@@ -62,46 +64,51 @@ func NewHandler(rest http.Handler, name, version string) http.Handler {
 		DisableLocalhostProtection: true, PropagateRequestCancellation: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost { // There are no sessions to listen to, or to end.
+			w.Header().Set("Allow", http.MethodPost)
+			refuseMessage(w, nil, http.StatusMethodNotAllowed, -32600, "Messages are posted.")
+			return
+		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaximumRequest))
 		if err != nil {
 			status := http.StatusBadRequest
 			if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 				status = http.StatusRequestEntityTooLarge
 			}
-			http.Error(w, http.StatusText(status), status)
+			refuseMessage(w, nil, status, -32600, "The message cannot be read.")
 			return
 		}
-		if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
-			// MCP has none since 2025-06-18, and thousands of calls would be one request to whoever counts requests.
-			Refuse(w, body, http.StatusBadRequest, http.Header{}, []byte(`{"code":"invalid_request","content":"Batches of messages are not answered."}`))
+		asked, wrong := readMessage(body)
+		if wrong != nil {
+			refuseMessage(w, nil, http.StatusBadRequest, wrong.Code, wrong.Message)
 			return
 		}
-		var asked struct {
-			ID     json.RawMessage `json:"id"`
-			Method string          `json:"method"`
-			Params json.RawMessage `json:"params"`
-		}
-		if json.Unmarshal(body, &asked) == nil {
-			if o, ok := operationOf(asked.Method); ok {
-				r.Header.Set("Host", r.Host)
-				plain(r.Context(), w, rest, o, r.Header, asked.ID, asked.Params)
+		r.Header.Set("Host", r.Host) // The library hands on the headers alone, and net/http has taken the host out of them.
+		if o, ok := operationOf(asked.Method); ok {
+			if len(asked.ID) == 0 {
+				refuseMessage(w, nil, http.StatusBadRequest, -32600, "The message has no id, so that nobody would hear of what came of it.")
 				return
 			}
+			plain(r.Context(), w, rest, release, o, r.Header, asked.ID, asked.Params)
+			return
+		}
+		if takesJSON(r.Header.Values("Accept")) { // The library insists on more than is needed.
+			r.Header.Set("Accept", "application/json, text/event-stream")
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		// The library hands on the headers alone, and the host, which net/http has taken out of them, is asked for below.
-		r.Header.Set("Host", r.Host)
 		buffered := &recorder{header: http.Header{}}
 		tools.ServeHTTP(buffered, r)
-		buffered.send(w)
+		buffered.send(w, asked)
 	})
 }
 
 // plain answers JSON-RPC whose methods are the operations.
-func plain(ctx context.Context, w http.ResponseWriter, rest http.Handler, o operation, header http.Header, id, params json.RawMessage) {
+func plain(
+	ctx context.Context, w http.ResponseWriter, rest http.Handler, release wire.Release, o operation, header http.Header, id, params json.RawMessage,
+) {
 	answer := envelope{Version: "2.0", ID: id}
 	status := http.StatusOK
-	text, failed := serve(ctx, rest, o, header, params)
+	text, failed := serve(ctx, rest, release, o, header, params)
 	if failed != nil {
 		answer.Error, status = failed, failed.status()
 	} else {
@@ -119,16 +126,14 @@ func plain(ctx context.Context, w http.ResponseWriter, rest http.Handler, o oper
 
 // Refuse answers a message, which whoever stands in front of the handler does not let through, with what REST would have
 // answered: a JSON-RPC error with UCP's code. Where the message has no id that can be read, the answer has none.
-func Refuse(w http.ResponseWriter, message []byte, status int, header http.Header, body []byte) {
+func Refuse(w http.ResponseWriter, release wire.Release, message []byte, status int, header http.Header, body []byte) {
 	refused := &recorder{header: header, status: status}
 	refused.body.Write(body)
-	var asked struct {
-		ID json.RawMessage `json:"id"`
-	}
-	if json.Unmarshal(message, &asked) != nil || len(asked.ID) == 0 {
+	asked, wrong := readMessage(message)
+	if wrong != nil || len(asked.ID) == 0 {
 		asked.ID = json.RawMessage("null")
 	}
-	failed := refused.failure()
+	failed := refused.failure(release)
 	text, err := json.Marshal(envelope{Version: "2.0", ID: asked.ID, Error: failed})
 	if err != nil {
 		http.Error(w, "", http.StatusInternalServerError)
@@ -142,43 +147,13 @@ func Refuse(w http.ResponseWriter, message []byte, status int, header http.Heade
 	_, _ = w.Write(text) // Nobody is there to be told.
 }
 
-// schema is what a tool takes. The checkout itself is described by UCP's schemas, which depend on the release.
-func (o operation) schema() json.RawMessage {
-	required := []string{"meta"}
-	properties := map[string]any{"meta": map[string]any{
-		"type": "object", "required": []string{"ucp-agent"},
-		"properties": map[string]any{
-			"ucp-agent": map[string]any{
-				"type": "object", "required": []string{"profile"},
-				"properties": map[string]any{"profile": map[string]any{"type": "string", "format": "uri"}},
-			},
-			"idempotency-key": map[string]any{"type": "string"},
-		},
-	}}
-	if o.key {
-		properties["meta"].(map[string]any)["required"] = []string{"ucp-agent", "idempotency-key"}
-	}
-	if o.identified {
-		required = append(required, "id")
-		properties["id"] = map[string]any{"type": "string"}
-	}
-	if o.payload != "" {
-		required = append(required, o.payload)
-		properties[o.payload] = map[string]any{"type": "object"}
-	}
-	// A map of strings, lists and maps can always be encoded.
-	text, _ := json.Marshal(map[string]any{"type": "object", "properties": properties, "required": required})
-	return text
-}
-
 // serve makes the REST request of a tool call and gives the body of its answer, or what went wrong.
-func serve(ctx context.Context, rest http.Handler, o operation, header http.Header, given json.RawMessage) (json.RawMessage, *failure) {
+func serve(
+	ctx context.Context, rest http.Handler, release wire.Release, o operation, header http.Header, given json.RawMessage,
+) (json.RawMessage, *failure) {
 	var a arguments
 	if err := json.Unmarshal(given, &a); err != nil {
-		return nil, &failure{Code: -32602, Message: "The arguments cannot be read.", Data: &failureData{
-			Code: "invalid_request", Content: "The arguments of " + string(o.tool) + " cannot be read.",
-			Status: http.StatusUnprocessableEntity,
-		}}
+		return nil, unfit(release, -32602, "invalid_request", "The arguments of "+string(o.tool)+" cannot be read.")
 	}
 	body, wrong := o.body(a, given)
 	switch {
@@ -191,21 +166,22 @@ func serve(ctx context.Context, rest http.Handler, o operation, header http.Head
 		wrong = "The argument meta has no idempotency-key."
 	}
 	if wrong != "" {
-		return nil, &failure{Code: -32602, Message: wrong, Data: &failureData{
-			Code: "invalid_request", Content: wrong, Status: http.StatusUnprocessableEntity,
-		}}
+		return nil, unfit(release, -32602, "invalid_request", wrong)
+	}
+	if a.profile() == "" && len(header.Values("UCP-Agent")) == 0 {
+		return nil, unfit(release, -32001, "invalid_profile_url", "The argument meta has no ucp-agent with a profile.")
 	}
 	method, path := o.tool.REST(a.ID)
 	request, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {
-		return nil, &failure{Code: -32602, Message: "The id cannot be part of a request."}
+		return nil, unfit(release, -32602, "invalid_request", "The id cannot be part of a request.")
 	}
 	request.Header = header.Clone()
 	if request.Header == nil {
 		request.Header = http.Header{}
 	}
 	request.Host = request.Header.Get("Host")
-	for _, name := range []string{"Host", "Content-Length", "Mcp-Session-Id", "Mcp-Protocol-Version", "Accept", "Content-Type", "Content-Digest", "Signature", "Signature-Input"} {
+	for _, name := range []string{"Host", "Content-Length", "Mcp-Session-Id", "Mcp-Protocol-Version", "Accept", "Content-Type", "Content-Digest", "Signature", "Signature-Input", "If-None-Match"} {
 		request.Header.Del(name)
 	}
 	request.Header.Set("Accept", "application/json")
@@ -234,7 +210,14 @@ func serve(ctx context.Context, rest http.Handler, o operation, header http.Head
 	if answer.code() < http.StatusBadRequest {
 		return answer.body.Bytes(), nil
 	}
-	return nil, answer.failure()
+	return nil, answer.failure(release)
+}
+
+// unfit is the failure of a call that does not come to a request.
+func unfit(release wire.Release, code int, name, content string) *failure {
+	data := &failureData{Code: name, Content: content, HTTPStatus: http.StatusBadRequest}
+	data.explain(release, nil)
+	return &failure{Code: code, Message: content, Data: data}
 }
 
 // body gives the body of the REST request. In 2026-01-11 the members of the checkout may stand beside _meta.
@@ -304,15 +287,19 @@ func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
 func (r *recorder) code() int { return cmp.Or(r.status, http.StatusOK) }
 
 // failure makes a JSON-RPC error of an answer.
-func (r *recorder) failure() *failure {
+func (r *recorder) failure(release wire.Release) *failure {
 	status := r.code()
 	var said struct {
 		Code        string          `json:"code"`
 		Content     string          `json:"content"`
 		Detail      json.RawMessage `json:"detail"`
 		ContinueURL string          `json:"continue_url"`
+		Messages    []struct {
+			reason
+			Content string `json:"content"`
+		} `json:"messages"`
 	}
-	data := &failureData{Status: status}
+	data := &failureData{HTTPStatus: status}
 	if json.Unmarshal(r.body.Bytes(), &said) == nil {
 		var detail string
 		if json.Unmarshal(said.Detail, &detail) != nil {
@@ -329,21 +316,34 @@ func (r *recorder) failure() *failure {
 			data.RetryAfter = text
 		}
 	}
+	reasons := make([]reason, 0, len(said.Messages))
+	for _, message := range said.Messages {
+		message.Message = message.Content
+		reasons = append(reasons, message.reason)
+	}
+	data.explain(release, reasons)
 	return &failure{
 		Code: rpcCode(status, data.Code), Message: cmp.Or(data.Content, fmt.Sprintf("%d %s", status, http.StatusText(status))),
 		Data: data,
 	}
 }
 
-// send passes an answer of the library on, with the HTTP status of what the JSON-RPC error says (UCP 2026-04-08,
-// overview, transport bindings).
-func (r *recorder) send(w http.ResponseWriter) {
+// send passes an answer of the library to a message on, with the HTTP status of what the JSON-RPC error says (UCP
+// 2026-04-08, overview, transport bindings). What the library refuses in plain words becomes a JSON-RPC error.
+func (r *recorder) send(w http.ResponseWriter, asked incoming) {
 	status := r.code()
 	var answer struct {
 		Error *failure `json:"error"`
 	}
-	if status == http.StatusOK && json.Unmarshal(r.body.Bytes(), &answer) == nil && answer.Error != nil &&
-		answer.Error.Data != nil && answer.Error.Data.Status != 0 {
+	switch sound := json.Unmarshal(r.body.Bytes(), &answer) == nil; {
+	case status >= http.StatusBadRequest && !sound:
+		code := -32600
+		if status == http.StatusBadRequest && !served[asked.Method] {
+			code, status = -32601, http.StatusNotFound
+		}
+		refuseMessage(w, asked.ID, status, code, strings.TrimSpace(r.body.String()))
+		return
+	case status == http.StatusOK && sound && answer.Error != nil && answer.Error.Data != nil && answer.Error.Data.HTTPStatus != 0:
 		status = answer.Error.status()
 		if after := answer.Error.Data.RetryAfter; len(after) > 0 {
 			w.Header().Set("Retry-After", strings.Trim(string(after), `"`))

@@ -24,6 +24,14 @@ type Total struct {
 	Type        string `json:"type"`
 	DisplayText string `json:"display_text,omitempty"`
 	Amount      int64  `json:"amount"`
+	// Lines break the amount down; they add up to it (since 2026-04-08).
+	Lines []TotalLine `json:"lines,omitempty"`
+}
+
+// TotalLine is a part of a line of a bill.
+type TotalLine struct {
+	DisplayText string `json:"display_text"`
+	Amount      int64  `json:"amount"`
 }
 
 // Message tells a platform what is wrong (type error), must be shown (warning), or is good to know (info).
@@ -35,6 +43,9 @@ type Message struct {
 	Severity string `json:"severity,omitempty"`
 	// Presentation is disclosure where a warning may not be hidden from the buyer (since 2026-04-08).
 	Presentation string `json:"presentation,omitempty"`
+	// ImageURL and URL are of a picture and a page that belong to a warning (since 2026-04-08).
+	ImageURL string `json:"image_url,omitempty"`
+	URL      string `json:"url,omitempty"`
 }
 
 // Link is a page to be shown with every checkout; Type is a well-known value such as privacy_policy.

@@ -3,6 +3,7 @@ package model
 import (
 	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
@@ -140,9 +141,29 @@ func (s *Standing) Status() string {
 		return "complete_in_progress"
 	case s.Statement != nil && s.Statement.Action == "Offered" && s.Cancel == nil:
 		return "ready_for_complete"
+	case s.asksForTheBuyer():
+		return "requires_escalation"
 	default:
 		return "incomplete"
 	}
+}
+
+// asksForTheBuyer tells that the last statement has an error that only the buyer can see to, and says where. UCP wants
+// both for the status that sends the buyer there (UCP 2026-04-08, checkout, guidelines).
+func (s *Standing) asksForTheBuyer() bool {
+	if s.Statement == nil {
+		return false
+	}
+	var messages []Message
+	value, _ := s.Statement.Value("messages")
+	if value.Decode(&messages) != nil || !slices.ContainsFunc(messages, func(m Message) bool {
+		return m.Type == "error" && (m.Severity == "requires_buyer_input" || m.Severity == "requires_buyer_review")
+	}) {
+		return false
+	}
+	value, _ = s.Statement.Value("checkout")
+	at, _ := compact.Member(value.String(), "continue_url")
+	return at != "" && at != "null"
 }
 
 // revisionOf gives the revision that an instance is about; one that cannot be read is beyond all others.

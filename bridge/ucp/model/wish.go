@@ -21,6 +21,9 @@ type Wish struct {
 	Fulfillment *Fulfillment
 	// Codes are the discount codes; nil where the platform has not said anything of discounts.
 	Codes []string
+	// Claims are benefits that the buyer claims to be entitled to, such as com.example.loyalty_gold. Claims that are acted on
+	// have to be verified before anything is sold (UCP 2026-04-08, checkout, eligibility).
+	Claims []string
 }
 
 // WishedLine is a number of pieces of an item.
@@ -45,10 +48,15 @@ func ReadWish(asked *enactment.Instance) (Wish, error) {
 	var discounts struct {
 		Codes []string `json:"codes"`
 	}
+	var context struct {
+		Eligibility []string `json:"eligibility"`
+	}
 	for _, part := range []struct {
 		name string
 		into any
-	}{{"line_items", &w.Lines}, {"buyer", &buyer}, {"fulfillment", &w.Fulfillment}, {"discounts", &discounts}} {
+	}{
+		{"line_items", &w.Lines}, {"buyer", &buyer}, {"fulfillment", &w.Fulfillment}, {"discounts", &discounts}, {"context", &context},
+	} {
 		value, ok := asked.Value(part.name)
 		if !ok {
 			return Wish{}, fmt.Errorf("model: %s does not carry %s", asked.Action, part.name)
@@ -58,7 +66,7 @@ func ReadWish(asked *enactment.Instance) (Wish, error) {
 		}
 	}
 	w.Buyer, _ = asked.Value("buyer")
-	w.Email, w.Codes = buyer.Email, discounts.Codes
+	w.Email, w.Codes, w.Claims = buyer.Email, discounts.Codes, context.Eligibility
 	return w, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -96,6 +95,9 @@ func (c *customer) say(ctx context.Context, action string, values adapter.Values
 	return nil
 }
 
+// expiryForm is RFC 3339 to the millisecond, since many a reader of times refuses more.
+const expiryForm = "2006-01-02T15:04:05.000Z07:00"
+
 // price says what the wish comes to, or why there is no answer to it: then nothing changes for the customer.
 func (c *customer) price(ctx context.Context) error {
 	asked, changing := c.Asked, c.Owed() == model.AnswerUpdate
@@ -107,13 +109,14 @@ func (c *customer) price(ctx context.Context) error {
 	if c.Statement == nil {
 		expires = time.Now().Add(c.shop.Life)
 	}
-	statement.Body.ExpiresAt = expires.UTC().Format(time.RFC3339Nano)
+	statement.Body.ExpiresAt = expires.UTC().Format(expiryForm)
+	if c.shop.ContinueURL != "" {
+		statement.Body.ContinueURL = c.shop.ContinueURL + c.cid
+	}
+	again := !changing && c.Statement != nil
 	if no, refused := errors.AsType[*model.No](err); refused {
-		switch {
-		case changing:
-			return c.say(ctx, "Rejected", adapter.Values{"rev": c.Revision, "notice": no})
-		case c.Statement == nil:
-			return c.say(ctx, "Refused", adapter.Values{"reason": no})
+		if !again {
+			return c.refuse(ctx, no)
 		}
 		// What was said before cannot be had any more; it stays to be looked at, changed or cancelled.
 		statement, err = c.unavailable(no)
@@ -125,10 +128,23 @@ func (c *customer) price(ctx context.Context) error {
 	if !statement.Ready() {
 		action = "NeedsInput"
 	}
-	return c.say(ctx, action, adapter.Values{
+	err = c.say(ctx, action, adapter.Values{
 		"rev": c.Revision + 1, "id": c.cid, "checkout": statement.Body, "messages": statement.Messages,
 		"currency": c.shop.Currency, "totals": statement.Totals,
 	})
+	if errors.Is(err, enactment.Malformed) && !again { // The log does not take it, and the customer is owed an answer.
+		c.shop.log.WarnContext(ctx, "shop: a statement cannot be made", "checkout", c.cid, "error", err)
+		return c.refuse(ctx, model.Refuse("invalid", "$", "That is more than one checkout can hold."))
+	}
+	return err
+}
+
+// refuse says no to what was wished for.
+func (c *customer) refuse(ctx context.Context, no *model.No) error {
+	if c.Statement == nil {
+		return c.say(ctx, "Refused", adapter.Values{"reason": no})
+	}
+	return c.say(ctx, "Rejected", adapter.Values{"rev": c.Revision, "notice": no})
 }
 
 // unavailable says again what was said last, and why it cannot be paid.
@@ -153,7 +169,7 @@ func (c *customer) sell(ctx context.Context) error {
 	for product := range pieces {
 		products = append(products, product)
 	}
-	hold := c.cid + "." + strconv.FormatInt(c.Revision, 10)
+	hold := holdOf(c.cid, c.Revision)
 	token, err := c.shop.Stock.Take(ctx, hold, pieces)
 	if shortage, short := errors.AsType[*Shortage](err); short {
 		return c.decline(ctx, outOfStock("$.line_items", shortage))
@@ -180,14 +196,15 @@ func (c *customer) sell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The attempt has the name of what was taken: whoever else serves the same customer with the same goods in hand
-	// makes the same attempt.
-	err = c.say(ctx, "Completed", adapter.Values{"rev": c.Revision, "order": order}, adapter.WithAttemptID("sold:"+token))
+	err = c.say(ctx, "Completed", adapter.Values{"rev": c.Revision, "order": order}, adapter.WithAttemptID(soldBy(token)))
 	switch {
 	case err == nil:
 		return c.shop.Stock.Sold(ctx, hold, token, products)
 	case errors.Is(err, enactment.AlreadyHappened): // It is paid for, with other goods in hand.
-		return giveBack()
+		if failure := giveBack(); failure != nil {
+			return failure
+		}
+		return err
 	case errors.Is(err, enactment.Excluded):
 		return errors.Join(c.shop.Payments.GiveBack(ctx, hold), giveBack())
 	}

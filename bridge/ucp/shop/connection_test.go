@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
@@ -113,4 +114,67 @@ func (b *brokenCatalogue) Product(ctx context.Context, id string) (model.Item, b
 		return model.Item{}, false, fmt.Errorf("the shelves have fallen down")
 	}
 	return b.Catalogue.Product(ctx, id)
+}
+
+// gone is a store that cannot be reached.
+type gone struct{ keyvalue.Store }
+
+func (gone) Get(context.Context, string) (keyvalue.Entry, error) {
+	return keyvalue.Entry{}, keyvalue.ErrUnavailable
+}
+
+func (gone) Put(context.Context, string, []byte, uint64) (uint64, error) {
+	return 0, keyvalue.ErrUnavailable
+}
+
+// TestWhatCannotBeReached is no fault of the request, which is to be repeated.
+func TestWhatCannotBeReached(t *testing.T) {
+	to := newTown(t)
+	id := to.open(t).create("wick-cotton", 1).id()
+	b := to.open(t, func(_ *shop.Options, o *ucp.InboundOptions) { o.Keys = gone{o.Keys} })
+	a := b.complete(id, shop.TokenPays, "Idempotency-Key", "k")
+	require.Equal(t, http.StatusServiceUnavailable, a.status, a.raw)
+	b = to.open(t, func(_ *shop.Options, o *ucp.InboundOptions) { o.AnswerTimeout = time.Hour })
+	b.conn.Close()
+	for _, request := range [][2]string{{"GET", ""}, {"PUT", wants("wick-cotton", 2)}, {"POST", paying(shop.TokenPays)}} {
+		path := "/checkout-sessions/" + id
+		if request[0] == "POST" {
+			path += "/complete"
+		}
+		a := b.ask(request[0], path, request[1], "Idempotency-Key", "other")
+		require.Equal(t, http.StatusServiceUnavailable, a.status, a.raw)
+	}
+}
+
+// TestSlowBodies take no place from requests that have arrived, and where too many of them come at once the one that has
+// been coming for longest is cut off.
+func TestSlowBodies(t *testing.T) {
+	const most = 3
+	b := newTown(t).open(t, func(_ *shop.Options, o *ucp.InboundOptions) { o.Requests, o.BodyTimeout = most, time.Hour })
+	var slow []net.Conn
+	for range most {
+		connection, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+		require.NoError(t, err)
+		defer connection.Close()
+		_, err = fmt.Fprint(connection, "POST /checkout-sessions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n")
+		require.NoError(t, err)
+		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusContinue, response.StatusCode, "it is waited for")
+		slow = append(slow, connection)
+	}
+	b.create("wick-cotton", 1)
+	response, err := http.ReadResponse(bufio.NewReader(slow[0]), nil)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusRequestTimeout, response.StatusCode)
+	// Now there are no more than there may be, and the others have all the time that they need.
+	b.create("wick-cotton", 1)
+	_, err = fmt.Fprintf(slow[1], "%-100s", `{"currency": "EUR"}`)
+	require.NoError(t, err)
+	response, err = http.ReadResponse(bufio.NewReader(slow[1]), nil)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusUnprocessableEntity, response.StatusCode)
 }

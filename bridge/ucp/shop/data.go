@@ -234,11 +234,17 @@ func (d *Data) address(r row, emails map[string]string) error {
 	return nil
 }
 
+// Terms are what a shop has beside its data; see [Options].
+type Terms struct {
+	Currency, OrderURL, ContinueURL string
+	Links                           []model.Link
+}
+
 // Open makes a shop of data. What changes is kept in a store.
-func Open(data *Data, store keyvalue.Store, currency, orderURL string, links []model.Link, logger *slog.Logger) (*Shop, error) {
+func Open(data *Data, store keyvalue.Store, terms Terms, logger *slog.Logger) (*Shop, error) {
 	return New(Options{
-		Currency: currency, Catalogue: data, Shipping: data, Discounts: data,
+		Currency: terms.Currency, Catalogue: data, Shipping: data, Discounts: data,
 		Stock: NewStock(store, data.Pieces), Customers: NewCustomers(store, data.Addresses), Payments: NewTill(store, data.Handlers),
-		Links: links, OrderURL: orderURL, Logger: logger,
+		Links: terms.Links, OrderURL: terms.OrderURL, ContinueURL: terms.ContinueURL, Logger: logger,
 	})
 }

@@ -62,6 +62,8 @@ type branch struct {
 	rules  *enactment.Rules
 	conn   *nats.Conn
 	close  func()
+
+	attendance *syncserver.Attendance
 }
 
 // logged keeps what is logged.
@@ -107,6 +109,7 @@ func (to *town) open(t testing.TB, changes ...configure) *branch {
 	require.NoError(t, err)
 	attendance, err := server.Attend(syncserver.AttendanceConfig{Client: syncserver.ClientConfig{Logger: logger}})
 	require.NoError(t, err)
+	b.attendance = attendance
 	so := shop.Options{
 		Currency: "EUR", Catalogue: to.data, Shipping: to.data, Discounts: to.data, Stock: shop.NewStock(store, to.data.Pieces),
 		Customers: shop.NewCustomers(store, to.data.Addresses), Payments: shop.NewTill(store, to.data.Handlers),

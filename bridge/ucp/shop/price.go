@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
@@ -57,7 +58,13 @@ func (s *Shop) Price(ctx context.Context, asked *enactment.Instance) (Statement,
 			sum -= a.Amount
 		}
 		st.Body.Discounts = &model.Discounts{Codes: wish.Codes, Applied: applied}
-		st.Messages = append(st.Messages, unknownCodes(wish.Codes, applied)...)
+		st.Messages = append(st.Messages, rejectedCodes(wish.Codes, applied)...)
+	}
+	for i := range wish.Claims { // This shop has nothing for members or holders of cards.
+		st.Messages = append(st.Messages, model.Message{
+			Type: "warning", Code: "eligibility_not_accepted", Path: fmt.Sprintf("$.context.eligibility[%d]", i),
+			Content: "The shop has no benefit for this claim.",
+		})
 	}
 	st.Totals = append(st.Totals, model.Total{Type: "total", Amount: sum})
 	return st, nil
@@ -101,12 +108,8 @@ func (s *Shop) priceLines(ctx context.Context, wish model.Wish, body *model.Body
 
 // arrange says how the goods can be sent, and gives the way that is chosen, nil while none is. What lacks is a message.
 func (s *Shop) arrange(ctx context.Context, wish model.Wish, st *Statement, subtotal int64) (*ShippingOption, error) {
-	unready := model.Message{
-		Type: "error", Code: "missing", Path: "$.fulfillment", Severity: "recoverable",
-		Content: "Fulfillment address and option must be selected before completion.",
-	}
 	if wish.Fulfillment == nil || len(wish.Fulfillment.Methods) == 0 {
-		st.Messages = append(st.Messages, unready)
+		st.Messages = append(st.Messages, lacking("$.fulfillment"))
 		return nil, nil
 	}
 	asked := wish.Fulfillment.Methods[0]
@@ -132,10 +135,22 @@ func (s *Shop) arrange(ctx context.Context, wish model.Wish, st *Statement, subt
 		return nil, err
 	}
 	st.Body.Fulfillment = &model.Fulfillment{Methods: []model.Method{method}}
-	if chosen == nil {
-		st.Messages = append(st.Messages, unready)
+	switch {
+	case chosen != nil:
+	case method.SelectedDestination == "":
+		st.Messages = append(st.Messages, lacking("$.fulfillment.methods[0].selected_destination_id"))
+	case len(method.Groups) > 0 && len(method.Groups[0].Options) > 0:
+		st.Messages = append(st.Messages, lacking("$.fulfillment.methods[0].groups[0].selected_option_id"))
 	}
 	return chosen, nil
+}
+
+// lacking says that something is not selected yet. The words are those of the public samples.
+func lacking(path string) model.Message {
+	return model.Message{
+		Type: "error", Code: "missing", Path: path, Severity: "recoverable",
+		Content: "Fulfillment address and option must be selected before completion.",
+	}
 }
 
 // destinations lists where the goods may go, and the one that is selected. Those that the platform gives are kept for
@@ -169,6 +184,13 @@ func (s *Shop) choose(ctx context.Context, asked model.Method, method *model.Met
 		}
 		return nil, nil
 	}
+	if method.Destinations[at].AddressCountry == "" {
+		st.Messages = append(st.Messages, model.Message{
+			Type: "error", Code: "missing", Path: fmt.Sprintf("$.fulfillment.methods[0].destinations[%d].address_country", at),
+			Content: "The country is needed to send anything there.", Severity: "recoverable",
+		})
+		return nil, nil
+	}
 	options, err := s.Shipping.Options(ctx, method.Destinations[at], st.Body.LineItems, subtotal)
 	if err != nil {
 		return nil, err
@@ -192,6 +214,13 @@ func (s *Shop) choose(ctx context.Context, asked model.Method, method *model.Met
 		}
 	}
 	method.Groups = []model.Group{group}
+	if len(options) == 0 {
+		st.Messages = append(st.Messages, model.Message{
+			Type: "error", Code: "address_undeliverable", Path: fmt.Sprintf("$.fulfillment.methods[0].destinations[%d]", at),
+			Content: "The shop does not send there.", Severity: "recoverable",
+		})
+		return nil, nil
+	}
 	if wanted != "" && chosen == nil {
 		st.Messages = append(st.Messages, notThere("$.fulfillment.methods[0].groups[0].selected_option_id", "fulfillment option", wanted))
 	}
@@ -215,16 +244,23 @@ func errorOf(no *model.No) model.Message {
 	return model.Message{Type: "error", Code: no.Code, Path: no.Path, Content: no.Content, Severity: "recoverable"}
 }
 
-// unknownCodes warns of codes that were not applied.
-func unknownCodes(codes []string, applied []model.Applied) []model.Message {
+// rejectedCodes warns of codes that were not applied (UCP 2026-04-08, discount, rejected codes).
+func rejectedCodes(codes []string, applied []model.Applied) []model.Message {
 	var warnings []model.Message
+	var used int // Those that are applied are in the order of the codes.
 	for i, code := range codes {
-		if !slices.ContainsFunc(applied, func(a model.Applied) bool { return a.Code == code }) {
-			warnings = append(warnings, model.Message{
-				Type: "warning", Code: "discount_code_invalid", Path: fmt.Sprintf("$.discounts.codes[%d]", i),
-				Content: "A discount code was not applied.",
-			})
+		if used < len(applied) && applied[used].Code == code {
+			used++
+			continue
 		}
+		warning := model.Message{
+			Type: "warning", Code: "discount_code_invalid", Path: fmt.Sprintf("$.discounts.codes[%d]", i),
+			Content: fmt.Sprintf("The discount code %q is not known, or takes nothing off.", code),
+		}
+		if slices.ContainsFunc(applied[:used], func(a model.Applied) bool { return strings.EqualFold(a.Code, code) }) {
+			warning.Code, warning.Content = "discount_code_already_applied", fmt.Sprintf("The discount code %q is applied once.", code)
+		}
+		warnings = append(warnings, warning)
 	}
 	return warnings
 }

@@ -308,3 +308,21 @@ func TestExpiry(t *testing.T) {
 	require.EqualValues(t, 200, branches[0].left(t, "wick-cotton", 200))
 	require.Contains(t, branches[1].create("wick-cotton", 1).raw, `"expires_at"`)
 }
+
+// TestALostPaymentIsRepeated: a payment that came second to a change at another process is told so, and the same request
+// pays once it is repeated.
+func TestALostPaymentIsRepeated(t *testing.T) {
+	to := newTown(t)
+	first, second := to.open(t), to.open(t)
+	id := first.create("wick-cotton", 1).id()
+	changed := second.ask("PUT", "/checkout-sessions/"+id, wants("wick-cotton", 4))
+	require.Equal(t, http.StatusOK, changed.status, changed.raw)
+	// What this process knows is the older revision.
+	lost := first.complete(id, shop.TokenPays, "Idempotency-Key", "k")
+	require.Equal(t, http.StatusConflict, lost.status, lost.raw)
+	require.Contains(t, lost.raw, "was changed")
+	paid := first.complete(id, shop.TokenPays, "Idempotency-Key", "k")
+	require.Equal(t, http.StatusOK, paid.status, paid.raw)
+	require.Equal(t, int64(4*350), paid.total("subtotal"))
+	require.Equal(t, paid, first.complete(id, shop.TokenPays, "Idempotency-Key", "k"))
+}

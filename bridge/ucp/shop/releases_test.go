@@ -1,7 +1,6 @@
 package shop_test
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -13,19 +12,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/strabo-engine/strabo/adapter"
-	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/guard"
-	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/internal/schematest"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/profiles"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
-	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/protocols"
-	"github.com/strabo-engine/strabo/syncserver"
 )
 
 // agency is a platform that publishes profiles, one for each release, and others that it should not have.
@@ -92,114 +85,6 @@ func allReleases(t *testing.T, b *branch, change func(*ucp.ReleasesOptions)) *ht
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return server
-}
-
-// The outbound side buys at our own shop in each release, over REST and over MCP, signed and not: the same protocol, the
-// same mapping, the same shop.
-func TestBuyingInEveryRelease(t *testing.T) {
-	b, agents := newTown(t).open(t), newAgency(t)
-	server := allReleases(t, b, nil)
-	for _, release := range wire.Releases() {
-		for _, transport := range []negotiation.Transport{negotiation.REST, negotiation.MCP} {
-			if release == wire.January11 && transport == negotiation.MCP {
-				continue // The inner handler has REST alone.
-			}
-			for _, signer := range []*signature.Signer{nil, agents.signer} {
-				t.Run(fmt.Sprintf("%s %s signed %t", release, transport, signer != nil), func(t *testing.T) {
-					order, declined := purchase(t, b, server, agents, release, transport, signer, "success_token")
-					require.NotEmpty(t, order)
-					require.Empty(t, declined)
-				})
-			}
-		}
-		t.Run(string(release)+" declined", func(t *testing.T) {
-			order, declined := purchase(t, b, server, agents, release, negotiation.REST, nil, "fail_token")
-			require.Empty(t, order)
-			require.Contains(t, declined, "insufficient_funds")
-		})
-	}
-}
-
-// purchase buys a lamp and gives the order, or why there is none.
-func purchase(
-	t *testing.T, b *branch, server *httptest.Server, agents *agency,
-	release wire.Release, transport negotiation.Transport, signer *signature.Signer, token string,
-) (order, declined string) {
-	t.Helper()
-	business, err := ucp.Discover(t.Context(), server.Client(), server.URL)
-	require.NoError(t, err)
-	require.Equal(t, wire.April2026, business.Release, "the newest of all that the shop points to")
-	if release != business.Release {
-		at := server.URL + "/ucp/" + string(release)
-		if release == wire.January11 {
-			business = &ucp.Business{URL: server.URL, Endpoint: server.URL, Release: release}
-		} else if business, err = ucp.Discover(t.Context(), server.Client(), at); err != nil {
-			require.NoError(t, err)
-		}
-	}
-	if transport == negotiation.MCP {
-		business.Transport, business.Endpoint = transport, business.Profile.Endpoint("dev.ucp.shopping", transport)
-	}
-	rules, err := protocols.Load("simple-ucp")
-	require.NoError(t, err)
-	exec := syncserver.NewLocal(rules)
-	defer exec.Close()
-	outbound, err := ucp.NewOutbound(rules, exec, business, ucp.OutboundOptions{
-		Client: server.Client(), Signer: signer, Currency: "EUR",
-		Profile: agents.URL + "/{release}",
-		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
-			return policy.Principal{Agent: observed.Party, Subject: "ada"}, nil
-		},
-		Approvals:  policy.StandingGrant{By: "ada"},
-		OnUnknown:  func(u bridge.Unsettled) { t.Errorf("unknown: %+v", u) },
-		OnDiverged: func(d bridge.Divergence) { t.Errorf("diverged: %+v", d) },
-		Patience:   bridge.Patience{First: time.Millisecond, Longest: 10 * time.Millisecond},
-	})
-	require.NoError(t, err)
-	platform, err := adapter.New(rules, "Platform", exec)
-	require.NoError(t, err)
-	seen := make(chan adapter.Observation, 10)
-	for _, action := range []string{"Created", "Refused", "Completed", "Declined"} {
-		platform.OnObservation(action, func(_ context.Context, o adapter.Observation) error { seen <- o; return nil })
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	ended := make(chan error, 2)
-	go func() { ended <- outbound.Run(ctx) }()
-	go func() { ended <- platform.Run(ctx) }()
-	defer func() { cancel(); <-ended; <-ended }()
-	next := func() adapter.Observation {
-		select {
-		case o := <-seen:
-			return o
-		case <-ctx.Done():
-			require.FailNow(t, "nothing was observed", b.log.String())
-			return adapter.Observation{}
-		}
-	}
-	cid := fmt.Sprintf("%s-%s-%t-%s", release, transport, signer != nil, token)
-	err = platform.Attempt(ctx, "Create", adapter.Values{
-		"cid": cid, "line_items": []any{map[string]any{"item": map[string]any{"id": "oil-lamp"}, "quantity": 1}}, "buyer": nil,
-		"fulfillment": map[string]any{"destination": map[string]any{"address_country": "GR"}},
-	}).Err(ctx)
-	require.NoError(t, err)
-	created := next()
-	require.Equal(t, "Created", created.Action, "%v", created)
-	values := adapter.Values{"cid": cid, "payment": map[string]any{
-		"handler_id": "mock_payment_handler", "type": "card", "brand": "Visa", "last_digits": "1234", "token": token,
-	}}
-	for _, name := range []string{"id", "totals"} {
-		value, ok := created.Value(name)
-		require.True(t, ok)
-		values[name] = value
-	}
-	require.NoError(t, platform.Attempt(ctx, "Complete", values).Err(ctx))
-	answered := next()
-	if answered.Action == "Completed" {
-		value, _ := answered.Value("order")
-		return value.String(), ""
-	}
-	value, _ := answered.Value("decline")
-	return "", value.String()
 }
 
 // What goes wrong before the business is asked has UCP's codes and statuses.

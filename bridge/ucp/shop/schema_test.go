@@ -104,6 +104,6 @@ func TestPublishedData(t *testing.T) {
 	require.EqualValues(t, 1000, data.Pieces["bouquet_roses"])
 	require.Len(t, data.Addresses["john.doe@example.com"], 2)
 	require.Equal(t, []string{"bouquet_roses"}, data.Promotions[1].Products)
-	_, err = shop.Open(data, keyvalue.NewMemory(0), "USD", "https://flowers.example/orders/", nil, nil)
+	_, err = shop.Open(data, keyvalue.NewMemory(0), shop.Terms{Currency: "USD", OrderURL: "https://flowers.example/orders/"}, nil)
 	require.NoError(t, err)
 }

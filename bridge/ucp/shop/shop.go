@@ -12,7 +12,9 @@ package shop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net/url"
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
@@ -113,6 +115,9 @@ type Options struct {
 	Links []model.Link
 	// OrderURL is where a customer sees an order; the order's id is added to it.
 	OrderURL string
+	// ContinueURL is where a customer goes on with a checkout by hand, an absolute URL of https (UCP 2026-04-08, checkout,
+	// continue URL); the checkout's id is added to it. Empty: there is no such place, so no checkout may need one.
+	ContinueURL string
 	// Life is how long a checkout can be paid after it was created; 6 hours, UCP's own default, if it is 0.
 	Life time.Duration
 	// Logger is slog.Default() if nil.
@@ -127,6 +132,9 @@ type Shop struct {
 
 // New makes a shop. The error says what lacks.
 func New(options Options) (*Shop, error) {
+	if at, err := url.Parse(options.ContinueURL); options.ContinueURL != "" && (err != nil || at.Scheme != "https" || at.Host == "") {
+		return nil, fmt.Errorf("shop: the URL to continue at, %q, is not absolute and https", options.ContinueURL)
+	}
 	switch {
 	case options.Currency == "":
 		return nil, errors.New("shop: no currency")

@@ -26,7 +26,7 @@ type KeptStock struct {
 	shelves map[string]*shelf
 }
 
-var _ Stock = (*KeptStock)(nil)
+var _ HeldStock = (*KeptStock)(nil)
 
 // shelf is what this process knows of a product.
 type shelf struct {
@@ -52,6 +52,8 @@ type stockEntry struct {
 type hold struct {
 	Pieces int64  `json:"pieces"`
 	Token  string `json:"token"`
+	// At is when, in seconds since 1970.
+	At int64 `json:"at,omitempty"`
 }
 
 // behind is how old what Left says may be, where other processes sell the same goods.
@@ -86,25 +88,25 @@ func (k *KeptStock) Left(ctx context.Context, product string) (int64, error) {
 	if fresh {
 		return left, nil
 	}
-	entry, err := k.look(ctx, product, s)
+	entry, _, err := k.look(ctx, product, s)
 	return entry.Left, err
 }
 
-// look reads what is stored of a product.
-func (k *KeptStock) look(ctx context.Context, product string, s *shelf) (stockEntry, error) {
+// look reads what is stored of a product, and its revision.
+func (k *KeptStock) look(ctx context.Context, product string, s *shelf) (stockEntry, uint64, error) {
 	stored, err := k.store.Get(ctx, s.name)
 	entry := stockEntry{Left: k.opened[product]}
 	switch {
 	case errors.Is(err, keyvalue.ErrNone):
 	case err != nil:
-		return stockEntry{}, fmt.Errorf("shop: stock of %s: %w", product, err)
+		return stockEntry{}, 0, fmt.Errorf("shop: stock of %s: %w", product, err)
 	default:
 		if err := json.Unmarshal(stored.Value, &entry); err != nil {
-			return stockEntry{}, fmt.Errorf("shop: stock of %s: %w", product, err)
+			return stockEntry{}, 0, fmt.Errorf("shop: stock of %s: %w", product, err)
 		}
 	}
 	s.learn(entry, stored.Revision)
-	return entry, nil
+	return entry, stored.Revision, nil
 }
 
 func (s *shelf) learn(entry stockEntry, revision uint64) {
@@ -127,12 +129,9 @@ func (k *KeptStock) change(ctx context.Context, product string, change func(*sto
 	for {
 		if !known {
 			var err error
-			if entry, err = k.look(ctx, product, s); err != nil {
+			if entry, revision, err = k.look(ctx, product, s); err != nil {
 				return err
 			}
-			s.mu.Lock()
-			revision = s.revision
-			s.mu.Unlock()
 		}
 		changed := stockEntry{Left: entry.Left, Holds: make(map[string]hold, len(entry.Holds)+1)}
 		for name, h := range entry.Holds {
@@ -199,7 +198,7 @@ func (k *KeptStock) Take(ctx context.Context, name string, pieces map[string]int
 			}
 			got = fresh
 			e.Left -= pieces[product]
-			e.Holds[name] = hold{pieces[product], fresh}
+			e.Holds[name] = hold{pieces[product], fresh, time.Now().Unix()}
 			return true, nil
 		})
 		if err != nil {
@@ -239,4 +238,48 @@ func (k *KeptStock) Sold(_ context.Context, name, token string, products []strin
 		s.mu.Unlock()
 	}
 	return nil
+}
+
+// Held implements [HeldStock].
+func (k *KeptStock) Held(ctx context.Context, before time.Time) ([]Held, error) {
+	all := make(map[string]*Held) // by hold and token
+	for _, product := range sortedKeys(k.opened) {
+		entry, _, err := k.look(ctx, product, k.shelf(product))
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range sortedKeys(entry.Holds) {
+			had := entry.Holds[name]
+			if had.At >= before.Unix() {
+				continue
+			}
+			held, ok := all[name+" "+had.Token]
+			if !ok {
+				held = &Held{Hold: name, Token: had.Token}
+				all[name+" "+had.Token] = held
+			}
+			held.Products = append(held.Products, product)
+		}
+	}
+	list := make([]Held, 0, len(all))
+	for _, name := range sortedKeys(all) {
+		list = append(list, *all[name])
+	}
+	return list, nil
+}
+
+// Forget implements [HeldStock].
+func (k *KeptStock) Forget(ctx context.Context, name, token string, products []string) error {
+	var failures []error
+	for _, product := range products {
+		failures = append(failures, k.change(ctx, product, func(e *stockEntry) (bool, error) {
+			had, ok := e.Holds[name]
+			if !ok || had.Token != token {
+				return false, nil
+			}
+			delete(e.Holds, name)
+			return true, nil
+		}))
+	}
+	return errors.Join(failures...)
 }

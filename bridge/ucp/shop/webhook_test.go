@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
@@ -160,10 +161,10 @@ func TestWebhooksOfLaterReleases(t *testing.T) {
 				var verdicts []webhook.Verdict
 				receiver, err := webhook.New(webhook.Options{
 					Key: func(context.Context, string, string) (negotiation.Key, error) { return signer.Public() },
-					Origin: func(context.Context, string) (webhook.Origin, bool, error) {
-						return webhook.Origin{Business: business, Release: release, Currency: "EUR"}, true, nil
+					Origins: func(context.Context, string) ([]webhook.Origin, error) {
+						return []webhook.Origin{{Business: business, Release: release, Currency: "EUR"}}, nil
 					},
-					Memory:  &webhook.InProcess{},
+					Memory:  webhook.Remember(keyvalue.NewMemory(0)),
 					Handle:  func(_ context.Context, e webhook.Event) error { events = append(events, e); return nil },
 					Observe: func(_ context.Context, _ webhook.Event, v webhook.Verdict) { verdicts = append(verdicts, v) },
 				})

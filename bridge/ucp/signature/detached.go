@@ -31,19 +31,27 @@ func (s *Signer) Detached(body []byte) (string, error) {
 	return text, nil
 }
 
-// VerifyDetached tells whether a header Request-Signature is a good signature of the body. Both ways to sign are taken:
-// the bytes as they are (RFC 7797), and their base64url form (RFC 7515). The errors are those of [VerifyRequest].
-func VerifyDetached(ctx context.Context, header string, body []byte, keys Keys) error {
+// IsDetached tells whether a header Request-Signature has the form of a signature at all. The public servers and their
+// clients put any text there, since their documents demand the header and leave open what it is in a request.
+func IsDetached(header string) bool {
+	parts := strings.Split(header, ".")
+	return len(parts) == 3 && parts[0] != "" && parts[1] == "" && parts[2] != ""
+}
+
+// VerifyDetached tells whether a header Request-Signature is a good signature of the body, and gives the id of its key.
+// Both ways to sign are taken: the bytes as they are (RFC 7797), and their base64url form (RFC 7515). The errors are those
+// of [VerifyRequest].
+func VerifyDetached(ctx context.Context, header string, body []byte, keys Keys) (string, error) {
 	if strings.TrimSpace(header) == "" {
-		return &negotiation.Error{Code: negotiation.SignatureMissing, Content: "The message has no Request-Signature."}
+		return "", &negotiation.Error{Code: negotiation.SignatureMissing, Content: "The message has no Request-Signature."}
 	}
-	invalid := func(err error) error {
-		return &negotiation.Error{
+	invalid := func(err error) (string, error) {
+		return "", &negotiation.Error{
 			Code: negotiation.SignatureInvalid, Content: "Request-Signature is no good signature of the body.", Err: err,
 		}
 	}
 	// The library splits at dots and so takes a payload for detached only where there is none.
-	if parts := strings.Split(header, "."); len(parts) != 3 || parts[1] != "" {
+	if !IsDetached(header) {
 		return invalid(nil)
 	}
 	signed, err := jose.ParseDetached(header, body, []jose.SignatureAlgorithm{jose.ES256, jose.ES384})
@@ -52,18 +60,18 @@ func VerifyDetached(ctx context.Context, header string, body []byte, keys Keys) 
 	}
 	id := signed.Signatures[0].Protected.KeyID
 	if id == "" {
-		return &negotiation.Error{Code: negotiation.SignatureInvalid, Content: "Request-Signature names no key."}
+		return "", &negotiation.Error{Code: negotiation.SignatureInvalid, Content: "Request-Signature names no key."}
 	}
 	key, err := keys(ctx, id)
 	if err != nil {
-		return err
+		return "", err
 	}
 	public, err := publicKey(key)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := signed.DetachedVerify(body, public); err != nil {
 		return invalid(err)
 	}
-	return nil
+	return id, nil
 }

@@ -87,26 +87,39 @@ func (s *Signer) Public() (negotiation.Key, error) {
 	return out, nil
 }
 
-// publicKey reads a key of a profile. The error is an [*negotiation.Error] with [negotiation.AlgorithmUnsupported].
+// publicKey reads a key of a profile that messages are signed with. The error is that of [PublicKey].
 func publicKey(key negotiation.Key) (*ecdsa.PublicKey, error) {
-	unsupported := &negotiation.Error{
-		Code: negotiation.AlgorithmUnsupported, Content: fmt.Sprintf("The key %q is none on P-256 or P-384 for signatures.", key.ID),
+	public, err := PublicKey(key)
+	if err == nil && algorithmOf(public.Curve) == "" {
+		return nil, unsupported(key, nil)
 	}
+	return public, err
+}
+
+// PublicKey reads a key of a profile, on P-256, P-384 or P-521 and for signatures. Messages are signed on the first two
+// alone (UCP 2026-04-08, signatures, algorithms). The error is an [*negotiation.Error] with
+// [negotiation.AlgorithmUnsupported].
+func PublicKey(key negotiation.Key) (*ecdsa.PublicKey, error) {
 	text, err := json.Marshal(key)
 	if err != nil {
-		return nil, unsupported
+		return nil, unsupported(key, err)
 	}
 	var web jose.JSONWebKey
 	if err := web.UnmarshalJSON(text); err != nil {
-		unsupported.Err = err
-		return nil, unsupported
+		return nil, unsupported(key, err)
 	}
 	public, ok := web.Key.(*ecdsa.PublicKey)
-	if !ok || algorithmOf(public.Curve) == "" || key.Use == "enc" ||
-		key.Algorithm != "" && key.Algorithm != string(joseAlgorithm(public.Curve)) {
-		return nil, unsupported
+	if !ok || key.Use == "enc" || key.Algorithm != "" && key.Algorithm != string(joseAlgorithm(public.Curve)) {
+		return nil, unsupported(key, nil)
 	}
 	return public, nil
+}
+
+func unsupported(key negotiation.Key, err error) error {
+	return &negotiation.Error{
+		Code: negotiation.AlgorithmUnsupported, Err: err,
+		Content: fmt.Sprintf("The key %q is none for signatures on a curve that is used here.", key.ID),
+	}
 }
 
 func algorithmOf(curve elliptic.Curve) httpsig.Algorithm {
@@ -120,8 +133,11 @@ func algorithmOf(curve elliptic.Curve) httpsig.Algorithm {
 }
 
 func joseAlgorithm(curve elliptic.Curve) jose.SignatureAlgorithm {
-	if curve == elliptic.P384() {
+	switch curve {
+	case elliptic.P384():
 		return jose.ES384
+	case elliptic.P521():
+		return jose.ES512
 	}
 	return jose.ES256
 }

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -10,6 +11,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,17 +21,22 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
 
-// MaximumBody is how many bytes of a webhook are read.
-const MaximumBody = 1 << 20
+const (
+	// MaximumBody is how many bytes of a webhook are read. So an order fits into a value of a key-value store and into a
+	// message of the engine.
+	MaximumBody = 512 << 10
+	// DefaultBodyTimeout is how long the body of a webhook may take to arrive.
+	DefaultBodyTimeout = 10 * time.Second
+)
 
 // Event is an order that a business tells of.
 type Event struct {
 	// ID is the same when the same is told again: Webhook-Id where that is signed, the event_id in the body, or a digest
-	// of the body.
+	// of the body. It is whatever the business calls it, up to a thousand bytes.
 	ID string
 	// At is when it happened, as the business says; the zero time if it does not.
 	At time.Time
-	// Business is the URL of the business's profile.
+	// Business is the one of [Origin].
 	Business string
 	// Release is the one that the webhook is of.
 	Release wire.Release
@@ -55,28 +63,39 @@ const (
 
 // Origin is where a checkout was opened.
 type Origin struct {
-	// Business is the URL of the business's profile, Release what it was spoken to in, Currency that of the checkout.
+	// Business is the URL of the business's profile, of the release that it is spoken to in, and Also are further ones
+	// under which the business is known, such as that of its discovery document. Release is what it is spoken to in,
+	// Currency that of the checkout.
 	Business string
+	Also     []string
 	Release  wire.Release
 	Currency string
 	// Unsigned tells that the business does not sign, as the public servers do not, so that anybody who knows the
-	// webhook's URL and the id of a checkout can tell of its order.
+	// webhook's URL and the id of a checkout can tell of its order. Such an event has no Key.
 	Unsigned bool
 }
 
-// Options configure a [Receiver]. All but Observe and Logger are needed.
+// is tells whether the URL of a profile is one of the business's.
+func (o *Origin) is(profile string) bool {
+	return profile == o.Business || slices.Contains(o.Also, profile)
+}
+
+// Options configure a [Receiver]. Key, Origins, Memory and Handle are needed.
 type Options struct {
 	// Key finds a key in the profile at a URL, as profiles.Fetcher does.
 	Key func(ctx context.Context, profileURL, id string) (negotiation.Key, error)
-	// Origin tells where a checkout was opened; ok is false for one that nobody here has opened.
-	Origin func(ctx context.Context, checkout string) (o Origin, ok bool, err error)
+	// Origins tells where a checkout was opened: nowhere if nobody here has opened it, and at several businesses where
+	// they have the same id for one.
+	Origins func(ctx context.Context, checkout string) ([]Origin, error)
 	// Memory remembers what was handed on.
-	Memory Memory
-	// Handle is given each fresh event, those of one order one at a time. It should take little time: the business waits.
-	// After an error the event counts as not received, and the business is asked to repeat it.
+	Memory *Memory
+	// Handle is given each fresh event, see [Memory.Once]. It should take little time: the business waits. After an error
+	// the event counts as not received, and the business is asked to repeat it.
 	Handle func(ctx context.Context, e Event) error
 	// Observe is told what became of an event, after that: an audit records duplicates, for example.
 	Observe func(ctx context.Context, e Event, v Verdict)
+	// BodyTimeout is how long a body may take to arrive, where the server can be told so; [DefaultBodyTimeout] if 0.
+	BodyTimeout time.Duration
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -91,9 +110,10 @@ type Receiver struct {
 // to what cannot be verified; 403 for an order that is not this business's; and 503 where the handler or the memory
 // failed, so that the business tries again.
 func New(options Options) (*Receiver, error) {
-	if options.Key == nil || options.Origin == nil || options.Memory == nil || options.Handle == nil {
-		return nil, errors.New("ucp: webhook: Key, Origin, Memory and Handle are needed")
+	if options.Key == nil || options.Origins == nil || options.Memory == nil || options.Handle == nil {
+		return nil, errors.New("ucp: webhook: Key, Origins, Memory and Handle are needed")
 	}
+	options.BodyTimeout = cmp.Or(options.BodyTimeout, DefaultBodyTimeout)
 	r := &Receiver{options: options, log: options.Logger}
 	if r.log == nil {
 		r.log = slog.Default()
@@ -108,9 +128,9 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "A webhook is posted.")
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, MaximumBody))
-	if err != nil {
-		refuse(w, http.StatusRequestEntityTooLarge, "body_too_large", "The body cannot be read, or is too large.")
+	body, wrong := r.body(w, request)
+	if wrong != nil {
+		refuse(w, wrong.status, wrong.code, wrong.content)
 		return
 	}
 	ctx := request.Context()
@@ -145,6 +165,25 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	answer(w, http.StatusOK, wire.Object{"ucp": wire.Object{"version": string(event.Release)}})
 }
 
+// body reads the body to its end.
+func (r *Receiver) body(w http.ResponseWriter, request *http.Request) ([]byte, *problem) {
+	// The server that was not told how long a request may take is told here, for the body alone.
+	connection := http.NewResponseController(w)
+	limited := connection.SetReadDeadline(time.Now().Add(r.options.BodyTimeout)) == nil
+	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, MaximumBody))
+	switch {
+	case err == nil && limited: // Else the server is not to wait for the rest either.
+		_ = connection.SetReadDeadline(time.Time{})
+	case errors.As(err, new(*http.MaxBytesError)):
+		return nil, &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The body is too large."}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &problem{http.StatusRequestTimeout, "request_timeout", "The body did not arrive in time."}
+	case err != nil:
+		return nil, &problem{http.StatusBadRequest, "invalid_request", "The body cannot be read."}
+	}
+	return body, nil
+}
+
 // problem is a webhook that cannot be taken, for a reason that UCP has no code for.
 type problem struct {
 	status        int
@@ -167,21 +206,15 @@ func (r *Receiver) read(ctx context.Context, request *http.Request, body []byte)
 	if e.Checkout == "" || e.OrderID == "" {
 		return Event{}, &problem{http.StatusUnprocessableEntity, "invalid_request", "The body is no order: it has no id or no checkout_id."}
 	}
-	origin, ok, err := r.options.Origin(ctx, e.Checkout)
+	origins, err := r.options.Origins(ctx, e.Checkout)
 	if err != nil {
 		return Event{}, err
 	}
-	// Who asks for checkouts that are not here learns no more than who asks for those of others.
-	foreign := &problem{http.StatusForbidden, "not_yours", "The order is none of this business."}
-	if !ok {
-		return Event{}, foreign
-	}
-	e.Business, e.Release = origin.Business, origin.Release
-	verified, err := r.verify(ctx, request, body, origin, foreign)
+	origin, verified, err := r.verify(ctx, request, body, origins)
 	if err != nil {
 		return Event{}, err
 	}
-	e.Key = verified.Key
+	e.Business, e.Release, e.Key = origin.Business, origin.Release, verified.Key
 	if e.Order, err = origin.Release.DecodeOrder(wire.Exchange{Currency: origin.Currency}, said); err != nil {
 		return Event{}, err
 	}
@@ -189,33 +222,57 @@ func (r *Receiver) read(ctx context.Context, request *http.Request, body []byte)
 	return e, nil
 }
 
-// verify tells whether the business of the checkout has signed a webhook.
-func (r *Receiver) verify(ctx context.Context, request *http.Request, body []byte, origin Origin, foreign error) (signature.Verified, error) {
-	keys := func(ctx context.Context, id string) (negotiation.Key, error) {
-		return r.options.Key(ctx, origin.Business, id)
+// foreign says that an order is none of the business that tells of it. Who asks for checkouts that are not here learns no
+// more than who asks for those of others.
+func foreign() error {
+	return &problem{http.StatusForbidden, "not_yours", "The order is none of this business."}
+}
+
+// verify finds the business that a webhook is from, of those where its checkout may have been opened: the one that has
+// signed it.
+func (r *Receiver) verify(ctx context.Context, request *http.Request, body []byte, origins []Origin) (Origin, signature.Verified, error) {
+	if len(origins) == 0 {
+		return Origin{}, signature.Verified{}, foreign()
 	}
-	switch {
-	case request.Header.Get("Signature") != "" || request.Header.Get("Signature-Input") != "":
+	if request.Header.Get("Signature") != "" || request.Header.Get("Signature-Input") != "" {
 		agent, err := negotiation.ParseAgent(request.Header.Values("UCP-Agent"))
 		if err != nil {
-			return signature.Verified{}, err
+			return Origin{}, signature.Verified{}, err
 		}
 		// A good signature of another business is none here (UCP 2026-04-08, order, authorization).
-		if agent.Profile != origin.Business {
-			return signature.Verified{}, foreign
+		at := slices.IndexFunc(origins, func(o Origin) bool { return o.is(agent.Profile) })
+		if at < 0 {
+			return Origin{}, signature.Verified{}, foreign()
 		}
-		return signature.VerifyRequest(ctx, request, body, keys)
-	case origin.Unsigned:
-		return signature.Verified{}, nil
+		verified, err := signature.VerifyRequest(ctx, request, body, r.keysOf(agent.Profile))
+		return origins[at], verified, err
 	}
-	header := request.Header.Get("Request-Signature")
-	if origin.Release == wire.April2026 || header == "" {
-		return signature.Verified{}, &negotiation.Error{Code: negotiation.SignatureMissing, Content: "The webhook is not signed."}
+	return r.verifyDetached(ctx, request.Header.Get("Request-Signature"), body, origins)
+}
+
+// verifyDetached finds the business whose key has signed the body. Before 2026-04-08 a webhook does not say whose it is, so
+// the keys of each are tried that has a checkout of this id.
+func (r *Receiver) verifyDetached(ctx context.Context, header string, body []byte, origins []Origin) (Origin, signature.Verified, error) {
+	var wrong error = &negotiation.Error{Code: negotiation.SignatureMissing, Content: "The webhook is not signed."}
+	for _, origin := range origins {
+		if origin.Release == wire.April2026 || header == "" {
+			continue
+		}
+		id, err := signature.VerifyDetached(ctx, header, body, r.keysOf(origin.Business))
+		if err == nil {
+			return origin, signature.Verified{Key: id, Covered: []string{"content-digest"}}, nil
+		}
+		wrong = err
 	}
-	if err := signature.VerifyDetached(ctx, header, body, keys); err != nil {
-		return signature.Verified{}, err
+	unsigned := slices.DeleteFunc(slices.Clone(origins), func(o Origin) bool { return !o.Unsigned })
+	if len(unsigned) == 1 && !signature.IsDetached(header) {
+		return unsigned[0], signature.Verified{}, nil
 	}
-	return signature.Verified{Key: "detached", Covered: []string{"content-digest"}}, nil
+	return Origin{}, signature.Verified{}, wrong
+}
+
+func (r *Receiver) keysOf(profile string) signature.Keys {
+	return func(ctx context.Context, id string) (negotiation.Key, error) { return r.options.Key(ctx, profile, id) }
 }
 
 // identify gives the id and the time of an event from what nobody can have changed: headers count where they are signed
@@ -231,7 +288,7 @@ func identify(header http.Header, verified signature.Verified, said wire.Object,
 	if id == "" {
 		id = member(said, "event_id")
 	}
-	if id == "" {
+	if id == "" || len(id) > longestID {
 		sum := sha256.Sum256(body)
 		id = "sha-256:" + base64.RawURLEncoding.EncodeToString(sum[:])
 	}
@@ -245,6 +302,9 @@ func identify(header http.Header, verified signature.Verified, said wire.Object,
 	}
 	return id, at
 }
+
+// longestID is how long an event's id may be; one that is longer is none.
+const longestID = 1000
 
 // ahead is how much later than here it may be at a business. What is said to happen after that has no time that is known,
 // lest whatever comes then be taken for stale.

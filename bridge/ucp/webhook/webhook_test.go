@@ -13,10 +13,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/bridge/ucp/webhook"
@@ -25,6 +27,7 @@ import (
 
 const (
 	shop  = "https://shop.example/.well-known/ucp"
+	alias = "https://shop.example/2026-04-08"
 	rogue = "https://rogue.example/.well-known/ucp"
 )
 
@@ -47,7 +50,7 @@ func newPlatform(t *testing.T, release wire.Release, unsigned bool) *platform {
 	require.NoError(t, err)
 	p.other, err = signature.Generate("shop-1")
 	require.NoError(t, err)
-	keys := map[string]*signature.Signer{shop: p.business, rogue: p.other}
+	keys := map[string]*signature.Signer{shop: p.business, alias: p.business, rogue: p.other}
 	receiver, err := webhook.New(webhook.Options{
 		Key: func(_ context.Context, at, id string) (negotiation.Key, error) {
 			if s, ok := keys[at]; ok && s.ID() == id {
@@ -55,13 +58,20 @@ func newPlatform(t *testing.T, release wire.Release, unsigned bool) *platform {
 			}
 			return negotiation.Key{}, &negotiation.Error{Code: negotiation.KeyNotFound, Content: "No such key."}
 		},
-		Origin: func(_ context.Context, checkout string) (webhook.Origin, bool, error) {
+		Origins: func(_ context.Context, checkout string) ([]webhook.Origin, error) {
 			if checkout == "broken" {
-				return webhook.Origin{}, false, errors.New("the disk is gone")
+				return nil, errors.New("the disk is gone")
 			}
-			return webhook.Origin{Business: shop, Release: release, Currency: "EUR", Unsigned: unsigned}, checkout == "chk_1", nil
+			opened := []webhook.Origin{{Business: shop, Also: []string{alias}, Release: release, Currency: "EUR", Unsigned: unsigned}}
+			switch checkout {
+			case "chk_1":
+				return opened, nil
+			case "chk_of_two": // The rogue has opened a checkout of the same id.
+				return append([]webhook.Origin{{Business: rogue, Release: release, Currency: "USD"}}, opened...), nil
+			}
+			return nil, nil
 		},
-		Memory: &webhook.InProcess{},
+		Memory: webhook.Remember(keyvalue.NewMemory(0)),
 		Handle: func(_ context.Context, e webhook.Event) error {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -250,22 +260,133 @@ func TestOneEventAtOnceIsHandledOnce(t *testing.T) {
 	require.Len(t, p.handled, 4)
 }
 
-func TestMemoryIsBounded(t *testing.T) {
-	m := &webhook.InProcess{}
-	once := func(order, id string) webhook.Verdict {
-		v, err := m.Once(t.Context(), webhook.Event{OrderID: order, ID: id}, func(context.Context) error { return nil })
+// TestWhoseCheckoutItIs: two businesses may have the same id for a checkout, and each tells of its own alone.
+func TestWhoseCheckoutItIs(t *testing.T) {
+	body := strings.Replace(order(0), "chk_1", "chk_of_two", 1)
+	for _, release := range []wire.Release{wire.January11, wire.January23, wire.April2026} {
+		t.Run(string(release), func(t *testing.T) {
+			p := newPlatform(t, release, false)
+			for _, by := range []struct {
+				signer *signature.Signer
+				agent  string
+			}{{p.business, shop}, {p.other, rogue}, {p.business, alias}} {
+				status, said := p.post(t, told{body: body, signer: by.signer, agent: by.agent, detached: release != wire.April2026})
+				require.Equal(t, 200, status, said)
+			}
+			require.Equal(t, []webhook.Verdict{webhook.Fresh, webhook.Fresh, webhook.Duplicate}, p.verdicts)
+			require.Len(t, p.handled, 2)
+			require.Equal(t, []string{shop, rogue}, []string{p.handled[0].Business, p.handled[1].Business})
+			status, said := p.post(t, told{body: order(0), signer: p.other, agent: rogue, detached: release != wire.April2026})
+			require.GreaterOrEqual(t, status, 401, said)
+		})
+	}
+}
+
+// TestSlowBody: whoever sends a body by the byte is told that it took too long.
+func TestSlowBody(t *testing.T) {
+	receiver, err := webhook.New(webhook.Options{
+		Key:     func(context.Context, string, string) (negotiation.Key, error) { return negotiation.Key{}, nil },
+		Origins: func(context.Context, string) ([]webhook.Origin, error) { return nil, nil },
+		Memory:  webhook.Remember(keyvalue.NewMemory(0)), Handle: func(context.Context, webhook.Event) error { return nil },
+		BodyTimeout: time.Millisecond,
+	})
+	require.NoError(t, err)
+	server := httptest.NewServer(receiver)
+	defer server.Close()
+	slow, write := io.Pipe()
+	defer write.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, slow)
+	require.NoError(t, err)
+	response, err := server.Client().Do(r)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	require.Equal(t, http.StatusRequestTimeout, response.StatusCode)
+}
+
+// TestWhatIsRemembered outlives the process, and is bounded.
+func TestWhatIsRemembered(t *testing.T) {
+	store := keyvalue.NewMemory(0)
+	handled := 0
+	once := func(m *webhook.Memory, e webhook.Event) webhook.Verdict {
+		v, err := m.Once(t.Context(), e, func(context.Context) error { handled++; return nil })
 		require.NoError(t, err)
 		return v
 	}
-	require.Equal(t, webhook.Fresh, once("o", "e"))
+	m := webhook.Remember(store)
+	require.Equal(t, webhook.Fresh, once(m, webhook.Event{Checkout: "c", ID: "e"}))
+	require.Equal(t, webhook.Duplicate, once(webhook.Remember(store), webhook.Event{Checkout: "c", ID: "e"}), "after a restart")
+	require.Equal(t, webhook.Fresh, once(m, webhook.Event{Business: "another", Checkout: "c", ID: "e"}))
 	for i := range 64 {
-		once("o", fmt.Sprint(i))
+		once(m, webhook.Event{Checkout: "c", ID: fmt.Sprint(i)})
 	}
-	require.Equal(t, webhook.Fresh, once("o", "e"), "forgotten")
-	require.Equal(t, webhook.Duplicate, once("o", "63"))
-	for i := range 70000 {
-		once(fmt.Sprint(i), "e")
+	require.Equal(t, webhook.Fresh, once(m, webhook.Event{Checkout: "c", ID: "e"}), "forgotten")
+	require.Equal(t, webhook.Duplicate, once(m, webhook.Event{Checkout: "c", ID: "63"}))
+	require.Equal(t, 67, handled)
+	entries := 0
+	for entry, err := range store.List(t.Context(), "heard.") {
+		require.NoError(t, err)
+		require.Less(t, len(entry.Value), 4096)
+		entries++
 	}
-	require.Equal(t, webhook.Fresh, once("0", "e"))
-	require.Equal(t, webhook.Duplicate, once("69999", "e"))
+	require.Equal(t, 2, entries)
+}
+
+// TestTwoProcessesAtOnce: what both are told is remembered, whoever is faster.
+func TestTwoProcessesAtOnce(t *testing.T) {
+	store := keyvalue.NewMemory(0)
+	var everybody sync.WaitGroup
+	var mu sync.Mutex
+	fresh := make(map[string]bool)
+	for process := range 4 {
+		m := webhook.Remember(store)
+		everybody.Go(func() {
+			for i := range 16 {
+				id := fmt.Sprint((i + process) % 16)
+				v, err := m.Once(t.Context(), webhook.Event{Checkout: "c", ID: id}, func(context.Context) error { return nil })
+				assert.NoError(t, err)
+				mu.Lock()
+				fresh[id] = fresh[id] || v == webhook.Fresh
+				mu.Unlock()
+			}
+		})
+	}
+	everybody.Wait()
+	for i := range 16 {
+		require.True(t, fresh[fmt.Sprint(i)])
+		v, err := webhook.Remember(store).Once(t.Context(), webhook.Event{Checkout: "c", ID: fmt.Sprint(i)}, nil)
+		require.NoError(t, err)
+		require.Equal(t, webhook.Duplicate, v)
+	}
+}
+
+// FuzzWebhook: whatever is posted, signed or not, is answered, and nothing is handed on that nobody has signed.
+func FuzzWebhook(f *testing.F) {
+	f.Add(order(0), "", "", "", "")
+	f.Add(order(1), `profile="`+shop+`"`, "sig1=()", "sig1=:AA==:", "")
+	f.Add(`{"event_type":"x","order":{"id":"o","checkout_id":"chk_1"}}`, "", "", "", "e30..AA")
+	f.Add(`{"id":"o","checkout_id":"chk_of_two","totals":[{"type":"total","amount":1e999}]}`, "profile=1", "", "", "a..b")
+	signer, err := signature.Generate("shop-1")
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, body, agent, input, signed, detached string) {
+		receiver, err := webhook.New(webhook.Options{
+			Key: func(context.Context, string, string) (negotiation.Key, error) { return signer.Public() },
+			Origins: func(_ context.Context, checkout string) ([]webhook.Origin, error) {
+				return []webhook.Origin{{Business: shop, Release: wire.January23}, {Business: rogue, Release: wire.April2026}}, nil
+			},
+			Memory: webhook.Remember(keyvalue.NewMemory(0)),
+			Handle: func(context.Context, webhook.Event) error { return errors.New("nobody has signed it") },
+			Logger: slog.New(slog.DiscardHandler),
+		})
+		require.NoError(t, err)
+		r := httptest.NewRequest(http.MethodPost, "https://platform.example/hook", strings.NewReader(body))
+		r.Header = http.Header{
+			"Ucp-Agent": {agent}, "Signature-Input": {input}, "Signature": {signed}, "Request-Signature": {detached},
+			"Content-Type": {"application/json"}, "Content-Digest": {signature.Digest([]byte(body))},
+		}
+		w := httptest.NewRecorder()
+		receiver.ServeHTTP(w, r)
+		require.GreaterOrEqual(t, w.Code, 400)
+		require.NotEqual(t, http.StatusServiceUnavailable, w.Code, "it was handed on")
+		require.True(t, json.Valid(w.Body.Bytes()))
+	})
 }

@@ -1,6 +1,8 @@
 package wire_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,5 +55,46 @@ func TestSignsOfOlderReleases(t *testing.T) {
 		  {"id":"a","type":"refund","totals":[{"type":"goods","amount":-100},{"type":"postage","amount":-20}]}]}`))
 		require.NoError(t, err)
 		require.EqualValues(t, "120", said["adjustments"].([]any)[0].(wire.Object)["amount"])
+	}
+}
+
+// Which way the money of an adjustment goes is said before 2026-04-08 by its type or by a minus. Where neither says it
+// nothing is made up: an upward price adjustment is no refund. What comes back is what was there.
+func TestAdjustmentsOfOlderReleases(t *testing.T) {
+	for _, release := range []wire.Release{wire.January11, wire.January23} {
+		for _, test := range []struct{ kind, amount, totals, kept string }{
+			{"refund", "500", "-500", ""},
+			{"return", "500", "-500", ""},
+			{"credit", "500", "-500", ""},
+			{"dispute", "500", "-500", ""},
+			{"cancellation", "500", "-500", ""},
+			{"refund", "-500", "-500", ""},
+			{"exchange", "500", "500", ""},
+			{"exchange", "-500", "-500", ""},
+			{"price_adjustment", "-500", "-500", ""},
+			{"price_adjustment", "500", "", "500"},
+			{"gift_wrapping", "500", "", "500"},
+			{"refund", "0", "0", ""},
+		} {
+			said := decode(t, fmt.Sprintf(`{"id":"o","adjustments":[{"id":"a","type":%q,"amount":%s,"line_items":[{"id":"l","quantity":2}]}]}`, test.kind, test.amount))
+			got, err := release.DecodeOrder(wire.Exchange{}, said)
+			require.NoError(t, err)
+			adjustment := got["adjustments"].([]any)[0].(wire.Object)
+			if test.totals == "" {
+				require.Equal(t, json.Number(test.kept), adjustment["amount"], test)
+				require.Nil(t, adjustment["totals"], test)
+			} else {
+				require.Equal(t, []any{wire.Object{"type": "total", "amount": json.Number(test.totals)}}, adjustment["totals"], test)
+				require.Nil(t, adjustment["amount"], test)
+			}
+			quantity := adjustment["line_items"].([]any)[0].(wire.Object)["quantity"]
+			require.Equal(t, test.kind == "exchange" || test.kind == "price_adjustment" || test.kind == "gift_wrapping", quantity == json.Number("2"), test)
+
+			again, err := release.EncodeOrder(got)
+			require.NoError(t, err)
+			back, err := release.DecodeOrder(wire.Exchange{}, again)
+			require.NoError(t, err)
+			require.Equal(t, got["adjustments"], back["adjustments"], test)
+		}
 	}
 }

@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // raiseOrder makes an order of the model of one of an older release.
 func (r Release) raiseOrder(x Exchange, out Object) {
 	r.raiseMetadata(out)
@@ -27,19 +29,39 @@ func (r Release) raiseOrder(x Exchange, out Object) {
 			raiseAddress(destination)
 		}
 	}
-	// Before 2026-04-08 an adjustment has one amount without a sign, and what it is about is said by its type; money that
-	// goes back to the buyer is negative in the model.
 	for _, adjustment := range objects(out, "adjustments") {
-		n, ok := number(adjustment, "amount")
-		if !ok || adjustment["totals"] != nil {
-			continue
-		}
-		delete(adjustment, "amount")
-		if n > 0 && text(adjustment, "type") != "exchange" {
-			n = -n
-		}
-		adjustment["totals"] = list(Object{"type": "total", "amount": amount(n)})
+		raiseAdjustment(adjustment)
 	}
+}
+
+// givesBack are the types of adjustments whose word says that something goes back: the buyer's money, and what was
+// bought. UCP 2026-01-11, order, shows a refund with a positive amount.
+var givesBack = []string{"refund", "return", "credit", "cancellation", "dispute"}
+
+// raiseAdjustment gives an adjustment the totals and signs of the model, where money and goods that go back are negative.
+// Before 2026-04-08 there is one amount, an integer of which the release does not say what its sign means: it is said by
+// the type, which is an open word, or by a minus. An amount of which neither says whether the buyer gets or pays it, such as
+// that of a price_adjustment, stays the amount that it is, for a charge that is shown as a refund is worse than none.
+func raiseAdjustment(adjustment Object) {
+	back := slices.Contains(givesBack, text(adjustment, "type"))
+	if back {
+		for _, line := range objects(adjustment, "line_items") {
+			if n, ok := number(line, "quantity"); ok && n > 0 {
+				line["quantity"] = amount(-n)
+			}
+		}
+	}
+	n, ok := number(adjustment, "amount")
+	switch {
+	case !ok || adjustment["totals"] != nil:
+		return
+	case n > 0 && back:
+		n = -n
+	case n > 0 && text(adjustment, "type") != "exchange": // Which is positive in the model where it costs something.
+		return
+	}
+	delete(adjustment, "amount")
+	adjustment["totals"] = list(Object{"type": "total", "amount": amount(n)})
 }
 
 // lowerOrder is the way back.
@@ -62,7 +84,10 @@ func (r Release) lowerOrder(out Object) {
 	}
 	for _, adjustment := range objects(out, "adjustments") {
 		if n, ok := adjusted(objects(adjustment, "totals")); ok && adjustment["amount"] == nil {
-			adjustment["amount"] = amount(max(n, -n))
+			if n < 0 && slices.Contains(givesBack, text(adjustment, "type")) {
+				n = -n // Else the sign stays, since nothing else would say which way the money goes.
+			}
+			adjustment["amount"] = amount(n)
 		}
 		delete(adjustment, "totals")
 		for _, line := range objects(adjustment, "line_items") {

@@ -1,7 +1,6 @@
 package wire_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -316,7 +315,6 @@ func TestResponsesArrive(t *testing.T) {
 				delete(line.(wire.Object)["quantity"].(wire.Object), "original")
 			}
 			want["line_items"].([]any)[1].(wire.Object)["status"] = "fulfilled"
-			want["adjustments"].([]any)[0].(wire.Object)["line_items"].([]any)[0].(wire.Object)["quantity"] = json.Number("1")
 		}
 		require.Empty(t, cmp.Diff(want, got), release)
 	}

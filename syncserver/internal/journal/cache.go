@@ -21,7 +21,7 @@ type cache struct {
 // usage is the cache's own note on an enactment, guarded by its mutex.
 type usage struct {
 	users int
-	cost  int           // when it was released
+	cost  int           // when somebody last had it
 	place *list.Element // nil while it is in use
 }
 
@@ -47,18 +47,30 @@ func (c *cache) acquire(key enactment.Key, rules *enactment.Rules) *Enactment {
 	return e
 }
 
-// release gives an enactment back. The caller holds its mutex.
+// release gives an enactment back. The caller has its lock.
 func (c *cache) release(e *Enactment) {
 	cost := e.cost()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	e.use.cost = cost
+	c.leave(e)
+}
+
+// abandon gives back an enactment of which the caller has not got the lock.
+func (c *cache) abandon(e *Enactment) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leave(e)
+}
+
+// leave counts one user less, and makes room. The caller holds mu.
+func (c *cache) leave(e *Enactment) {
 	e.use.users--
 	if e.use.users > 0 {
 		return
 	}
-	e.use.cost = cost
 	e.use.place = c.unused.PushFront(e)
-	c.cost += cost
+	c.cost += e.use.cost
 	// The one used last stays, however large: it would be read again for each attempt.
 	for c.cost > c.bound && c.unused.Len() > 1 {
 		oldest := c.unused.Remove(c.unused.Back()).(*Enactment)

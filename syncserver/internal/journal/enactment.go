@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +17,8 @@ type Enactment struct {
 	key   enactment.Key
 	rules *enactment.Rules
 
-	mu    sync.Mutex
+	// lock has a token while somebody has the enactment, for whom others wait no longer than they care to.
+	lock  chan struct{}
 	state *enactment.State
 	// last is the sequence in the stream of the last message that is folded; happened that of the last one by which
 	// something happened, which cannot expire.
@@ -38,7 +38,9 @@ type Enactment struct {
 }
 
 func newEnactment(key enactment.Key, rules *enactment.Rules) *Enactment {
-	return &Enactment{key: key, rules: rules, state: rules.NewState(key), answers: newAnswers()}
+	return &Enactment{
+		key: key, rules: rules, lock: make(chan struct{}, 1), state: rules.NewState(key), answers: newAnswers(),
+	}
 }
 
 // Key says which enactment it is.

@@ -109,9 +109,25 @@ type Arrival = enactment.Attempt
 func (j *Journal) Decide(
 	ctx context.Context, key enactment.Key, window []Arrival, mark uint64,
 ) (outcomes []enactment.Outcome, err error) {
-	e, done := j.take(key)
+	e, done, err := j.take(ctx, key)
+	if err != nil {
+		return nil, err
+	}
 	defer done()
 	return j.decide(ctx, e, window, mark)
+}
+
+// DecideToEnd is Decide, but what was begun is brought to an end: when the context ends it only matters as long as others
+// have the enactment.
+func (j *Journal) DecideToEnd(
+	ctx context.Context, key enactment.Key, window []Arrival, mark uint64,
+) (outcomes []enactment.Outcome, err error) {
+	e, done, err := j.take(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return j.decide(context.WithoutCancel(ctx), e, window, mark)
 }
 
 // decide is Decide, for an enactment that is locked. A window whose entry would be too large is divided, and what happens
@@ -174,14 +190,24 @@ func (j *Journal) decide(
 	}
 }
 
-// take locks an enactment until done is called.
-func (j *Journal) take(key enactment.Key) (e *Enactment, done func()) {
+// take locks an enactment until done is called. The error is [stream.ErrUnavailable] if the context ends before others
+// have done with it.
+func (j *Journal) take(ctx context.Context, key enactment.Key) (e *Enactment, done func(), err error) {
 	e = j.cache.acquire(key, j.Codec.Rules)
-	e.mu.Lock()
+	select {
+	case e.lock <- struct{}{}:
+	default:
+		select {
+		case e.lock <- struct{}{}:
+		case <-ctx.Done():
+			j.cache.abandon(e)
+			return nil, nil, fmt.Errorf("%w: %w", stream.ErrUnavailable, context.Cause(ctx))
+		}
+	}
 	return e, func() {
 		j.cache.release(e)
-		e.mu.Unlock()
-	}
+		<-e.lock
+	}, nil
 }
 
 // traced is append, with a span.
@@ -223,7 +249,10 @@ func TTL(d time.Duration) string {
 // Look is View without asking the stream where that is not needed: the latest must be known only if asked for, and
 // nothing if the enactment is said to be new.
 func (j *Journal) Look(ctx context.Context, key enactment.Key, latest, begun bool, view func(*Enactment)) error {
-	e, done := j.take(key)
+	e, done, err := j.take(ctx, key)
+	if err != nil {
+		return err
+	}
 	defer done()
 	known := e.last > 0 && !e.doubt || begun
 	if known && latest && !begun && !j.Alone {
@@ -244,7 +273,10 @@ func (j *Journal) Look(ctx context.Context, key enactment.Key, latest, begun boo
 
 // View lets read what is known of an enactment after it was brought up to date. It must not keep the enactment.
 func (j *Journal) View(ctx context.Context, key enactment.Key, view func(*Enactment)) error {
-	e, done := j.take(key)
+	e, done, err := j.take(ctx, key)
+	if err != nil {
+		return err
+	}
 	defer done()
 	if err := j.catchUp(ctx, e); err != nil {
 		return err

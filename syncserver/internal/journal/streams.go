@@ -42,8 +42,8 @@ type MismatchError struct {
 
 // Error says what is there and what was expected.
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("stream %s holds protocol %q with hash %s, and the protocol to be served has hash %s: "+
-		"serve it under another system name", e.Stream, e.Protocol, e.Hash, e.Want)
+	return fmt.Sprintf("stream %s holds protocol %q with hash %s, and the protocol given has hash %s: "+
+		"give that protocol, or serve it under another system name", e.Stream, e.Protocol, e.Hash, e.Want)
 }
 
 // Open makes the streams of a system where they are missing. A stream that is there stays as it is. The error is a

@@ -55,7 +55,7 @@ func (s *session) pull(ctx context.Context, r *wire.FeedRequest, text *wire.Batc
 		}
 	}
 	for {
-		more, err := s.fill(ctx, b)
+		more, err := s.fill(ctx, wait, b)
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,8 @@ func (s *session) pull(ctx context.Context, r *wire.FeedRequest, text *wire.Batc
 		case <-s.wake:
 		case <-wait.Done():
 		case <-s.ended:
-			return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the feed has gone elsewhere"}
+			_, err := s.over(wait)
+			return nil, err
 		case <-s.group.host.ctx.Done():
 			return nil, &wire.Error{Reason: wire.NoFeed, Detail: "the server stops"}
 		}
@@ -80,14 +81,26 @@ func (s *session) pull(ctx context.Context, r *wire.FeedRequest, text *wire.Batc
 	return s.sent, nil
 }
 
+// over tells whether to go on with a batch later: when the time that the feed waits is over. The error says that nobody
+// waits for the batch any more, so that nothing may be taken for it: the feed has gone elsewhere.
+func (s *session) over(wait context.Context) (bool, error) {
+	select {
+	case <-s.ended:
+		return true, &wire.Error{Reason: wire.NoFeed, Detail: "the feed has gone elsewhere"}
+	default:
+		return wait.Err() != nil, nil
+	}
+}
+
 // fill adds what there is: first what is to be taken over, then what follows in the log. If there is nothing, the
-// channel says when to look again.
-func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
-	if err := s.sweep(ctx, b); err != nil {
+// channel says when to look again. When the time to wait is over it ends in between, after something at the least, for a
+// feed that has to wait much longer asks elsewhere, and gets nothing of what was taken for it here.
+func (s *session) fill(ctx, wait context.Context, b *batch) (<-chan struct{}, error) {
+	if err := s.sweep(ctx, wait, b); err != nil {
 		return nil, err
 	}
 	h := s.group.host
-	for !b.full() {
+	for over := false; !b.full() && !over; {
 		items, covered, more := h.tail.after(s.position, min(mostItems, 2*b.room()))
 		if covered {
 			s.unread = nil
@@ -124,6 +137,9 @@ func (s *session) fill(ctx context.Context, b *batch) (<-chan struct{}, error) {
 			if !covered {
 				s.unread = items[i+1:]
 			}
+		}
+		if over, err = s.over(wait); err != nil {
+			return nil, err
 		}
 	}
 	return nil, nil

@@ -60,10 +60,9 @@ func newSession(g *group, feed string, holder *lease.Holder, position, number ui
 	}
 	s.begun.position, s.begun.number = position, number
 	s.orders.sweep = true
-	if number > 0 {
-		// Another server may still be at work for the feed: what it takes now, nobody would ever deliver.
-		s.orders.again = time.Now().Add(g.host.Lease)
-	}
+	// Another session may still be at work for the feed, here or elsewhere, even if it has delivered nothing yet: what it
+	// takes now, nobody would ever deliver.
+	s.orders.again = time.Now().Add(g.host.Lease)
 	s.renewed()
 	return s
 }

@@ -45,8 +45,8 @@ func (s *session) sweepOrdered() bool {
 	return ordered
 }
 
-// sweep does what is ordered, as far as there is room in the batch.
-func (s *session) sweep(ctx context.Context, b *batch) error {
+// sweep does what is ordered, as far as there is room in the batch and time to wait.
+func (s *session) sweep(ctx, wait context.Context, b *batch) error {
 	if s.sweepOrdered() && s.position > 0 {
 		last, err := s.group.host.positions.Last(ctx, s.group.host.Subjects.PositionsOf(s.group.identity))
 		if err != nil {
@@ -55,7 +55,11 @@ func (s *session) sweep(ctx context.Context, b *batch) error {
 		}
 		s.swept = sweep{from: 1, to: last.Sequence}
 	}
-	for !b.full() && (len(s.swept.due) > 0 || s.swept.from <= s.swept.to && s.swept.to > 0) {
+	for over := false; !b.full() && !over && (len(s.swept.due) > 0 || s.swept.from <= s.swept.to && s.swept.to > 0); {
+		var err error
+		if over, err = s.over(wait); err != nil {
+			return err
+		}
 		if len(s.swept.due) == 0 {
 			if err := s.findDue(ctx); err != nil {
 				return err

@@ -18,6 +18,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
@@ -33,6 +34,8 @@ type Options struct {
 	// Profile and Signer are those of [ucp.OutboundOptions].
 	Profile string
 	Signer  *signature.Signer
+	// Mandate makes the mandates of payments at shops that take them: see [ucp.OutboundOptions.Mandates]. It may be nil.
+	Mandate mandate.Signer
 	// Decide is asked about each bill; see [shopper.New] and [shopper.StepwiseOptions].
 	Decide func(shopper.Bill) shopper.Decision
 	// Show and HandOff are those of [shopper.StepwiseOptions].
@@ -97,8 +100,12 @@ var errClosed = errors.New("counter: closed")
 // Open makes a counter at a shop that was discovered; close it when it is needed no more.
 func Open(business *ucp.Business, options Options) (*Counter, error) {
 	options.Protocol = cmp.Or(options.Protocol, incremental)
-	rules, err := protocols.Load(options.Protocol,
-		enactment.WithParties("Platform", "shopper"), enactment.WithParties("Business", "outbound-bridge"))
+	load := business.Rules
+	if options.Purchase != nil && options.Purchase.Begun {
+		// What an earlier process has asked of the shop it has asked for, whatever is active now.
+		load = protocols.Load
+	}
+	rules, err := load(options.Protocol, enactment.WithParties("Platform", "shopper"), enactment.WithParties("Business", "outbound-bridge"))
 	if err != nil {
 		return nil, fmt.Errorf("counter: %w", err)
 	}
@@ -128,7 +135,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 		c.shopper, err = shopper.New(rules, c.engine, options.Decide, adapter.WithLogger(options.Logger))
 	case incremental:
 		c.shopper, err = shopper.NewStepwise(rules, c.engine, shopper.StepwiseOptions{
-			Decide: options.Decide, Show: options.Show, HandOff: options.HandOff, Currency: options.Currency,
+			Decide: options.Decide, Show: options.Show, HandOff: options.HandOff, Mandate: options.Mandate, Currency: options.Currency,
 		}, adapter.WithLogger(options.Logger))
 	default:
 		err = fmt.Errorf("counter: nobody shops by %s", options.Protocol)
@@ -143,7 +150,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
-		Profile: options.Profile, Signer: options.Signer,
+		Profile: options.Profile, Signer: options.Signer, Mandates: options.Mandate != nil,
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: patience, Discloses: options.Show != nil,
 		Audit: c.sink(options.Audit),
@@ -193,7 +200,7 @@ func (c *Counter) Buy(ctx context.Context, wish shopper.Wish) (shopper.Ending, e
 	ending, err := c.shopper.Buy(ctx, wish)
 	if err == nil {
 		c.mu.Lock()
-		delete(c.last, keyOf(wish.ID))
+		delete(c.last, KeyOf(wish.ID))
 		c.mu.Unlock()
 	}
 	return ending, err

@@ -41,7 +41,7 @@ const purchaseInstance = "purchase"
 // Resume finds a purchase in a journal or notes it down. About is what it is about, anything that encoding/json encodes:
 // the same id stands for the same purchase, or the error is [ErrOtherPurchase]. Only a digest of about is kept.
 func Resume(ctx context.Context, journal bridge.Journal, id string, about any) (*Purchase, error) {
-	p := &Purchase{ID: id, journal: journal, key: keyOf(id)}
+	p := &Purchase{ID: id, journal: journal, key: KeyOf(id)}
 	text, err := json.Marshal(about)
 	if err != nil {
 		return nil, fmt.Errorf("counter: %w", err)
@@ -83,8 +83,8 @@ func actionOf(instance string) string {
 	return action
 }
 
-// keyOf gives the enactment that a checkout is.
-func keyOf(cid string) enactment.Key {
+// KeyOf gives the enactment that a checkout is.
+func KeyOf(cid string) enactment.Key {
 	text, err := json.Marshal(map[string]string{"cid": cid})
 	if err != nil {
 		panic(err) // A string always has an encoding.

@@ -67,7 +67,7 @@ func (c *Counter) Account(cid string, err error) error {
 	default:
 		return err
 	}
-	unknown.Enactment = keyOf(cid)
+	unknown.Enactment = KeyOf(cid)
 	entries, failed := c.journal.Load(context.Background(), unknown.Enactment)
 	if failed != nil {
 		return errors.Join(unknown, failed)

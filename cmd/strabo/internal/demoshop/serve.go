@@ -84,8 +84,9 @@ func Serve(lamps *Shop, options ServeOptions) (*Server, error) {
 }
 
 func (s *Server) open(lamps *Shop, rules *enactment.Rules, options ServeOptions) error {
-	sells, err := shop.Open(lamps.data, lamps.store, Currency, "https://lamps.example/orders/", []model.Link{
-		{Type: "terms_of_service", URL: "https://lamps.example/terms"},
+	sells, err := shop.Open(lamps.data, lamps.store, shop.Terms{
+		Currency: Currency, OrderURL: "https://lamps.example/orders/",
+		Links: []model.Link{{Type: "terms_of_service", URL: "https://lamps.example/terms"}},
 	}, options.Logger)
 	if err != nil {
 		return fmt.Errorf("demo shop: %w", err)

@@ -14,6 +14,8 @@ type Bill struct {
 	Currency string
 	// Totals are those of the model of package wire: discounts are below zero.
 	Totals []ucp.Total
+	// Discounts are what lowers it, and the codes that do not. [New] knows of none.
+	Discounts Discounts
 }
 
 // Total gives the sum to be paid in minor units; false if the bill does not say one, or more than one.
@@ -36,6 +38,13 @@ func (b Bill) AddsUp() bool {
 		entry := wire.Object{"type": t.Type, "amount": t.Amount}
 		if t.DisplayText != "" {
 			entry["display_text"] = t.DisplayText
+		}
+		if len(t.Lines) > 0 {
+			lines := make([]any, len(t.Lines))
+			for i, line := range t.Lines {
+				lines[i] = wire.Object{"display_text": line.DisplayText, "amount": line.Amount}
+			}
+			entry["lines"] = lines
 		}
 		totals[i] = entry
 	}

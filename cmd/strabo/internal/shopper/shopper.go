@@ -23,6 +23,8 @@ type Wish struct {
 	// ID names the checkout: what cid is bound to. One is made up if it is empty.
 	ID                            string
 	LineItems, Buyer, Fulfillment any
+	// Codes are discount codes. [New] knows of none.
+	Codes []string
 }
 
 // Values gives what Create binds, but for the cid.

@@ -3,8 +3,11 @@ package shopper
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +17,7 @@ import (
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
@@ -21,11 +25,15 @@ import (
 type StepwiseOptions struct {
 	// Decide is asked about each bill that may be paid. Its Pay is the body of UCP's complete request.
 	Decide func(Bill) Decision
-	// Show shows the buyer a warning that may not be hidden from them, before anything is paid. It may be nil: then the
-	// bridge has to be told so (see [ucp.OutboundOptions.Discloses]), for nothing is paid that would have to be shown.
+	// Show shows the buyer a warning, before anything is paid, each once and those that may not be hidden first. It may be
+	// nil: then the bridge has to be told so (see [ucp.OutboundOptions.Discloses]), for nothing is paid of which something
+	// would have to be shown.
 	Show func(ucp.Message)
 	// HandOff is told where the buyer has to go on, and why. It may be nil: then such a checkout is cancelled.
 	HandOff func(url string, why []ucp.Message)
+	// Mandate makes the mandate for a checkout that is going to be paid, where shop and platform have agreed on mandates. It
+	// may be nil: then such a checkout is cancelled.
+	Mandate mandate.Signer
 	// Currency is the one to buy in, an ISO 4217 code.
 	Currency string
 }
@@ -45,14 +53,20 @@ type Stepwise struct {
 // purchase is what the agent knows of a checkout. Its fields belong to the handlers of the enactment, which run one at a
 // time; ended has room for one.
 type purchase struct {
-	wish     Wish
-	move     string // the last for the delivery
-	bill     Bill
-	why      string // it was cancelled
-	declined enactment.Value
-	rejected string // the shop's words for the last update
-	shown    map[ucp.Message]bool
-	ended    chan Ending
+	wish    Wish
+	codes   []string       // that are still asked for
+	dropped []RejectedCode // that are not any more
+	move    string         // the last for the delivery
+	// fulfillment is what was asked for last.
+	fulfillment any
+	order       enactment.Value
+	bill        Bill
+	why         string // it was cancelled
+	declined    enactment.Value
+	rejected    string // the shop's words for the last update
+	retries     int    // of the payment, after the buyer was sent to the shop
+	shown       map[ucp.Message]bool
+	ended       chan Ending
 }
 
 // statement is what a Business states of a checkout.
@@ -62,9 +76,14 @@ type statement struct {
 	messages   []ucp.Message
 	bill       Bill
 	unreadable bool
+	discounts  stated
 	checkout   struct {
 		ContinueURL string `json:"continue_url"`
-		Fulfillment any    `json:"fulfillment"`
+		AP2         struct {
+			Checkout string `json:"checkout"`
+		} `json:"ap2"`
+		Fulfillment any             `json:"fulfillment"`
+		Discounts   json.RawMessage `json:"discounts"`
 		LineItems   []struct {
 			ID   string `json:"id"`
 			Item struct {
@@ -101,8 +120,24 @@ func NewStepwise(rules *enactment.Rules, executor adapter.Executor, options Step
 		p.declined, _ = o.Value("notice")
 		return nil
 	})
+	on("Completed", func(_ context.Context, p *purchase, o adapter.Observation) error {
+		p.order, _ = o.Value("order")
+		return nil
+	})
+	// A purchase is whole when the platform has said that it has the order.
+	agent.OnEnabled("Receipt", func(ctx context.Context, f *adapter.FeasibleAction) error {
+		p := s.purchase(f.Enactment.Key())
+		if p == nil {
+			return nil
+		}
+		if err := f.Attempt(ctx).Err(ctx); err != nil && !refused(err) {
+			return err
+		}
+		p.end("Completed", p.order)
+		return nil
+	})
 	for action, says := range map[string]string{
-		"Completed": "order", "BuyerCompleted": "order", "Refused": "reason", "Cancelled": "", "Expired": "",
+		"BuyerCompleted": "order", "Refused": "reason", "Cancelled": "", "Expired": "",
 	} {
 		on(action, func(_ context.Context, p *purchase, o adapter.Observation) error {
 			said, _ := o.Value(says)
@@ -116,7 +151,7 @@ func NewStepwise(rules *enactment.Rules, executor adapter.Executor, options Step
 // offered is called when the checkout may be paid.
 func (s *Stepwise) offered(ctx context.Context, p *purchase, o adapter.Observation) error {
 	now := readStatement(o)
-	s.disclose(p, now)
+	s.show(p, now)
 	switch handled, err := s.before(ctx, p, now); {
 	case handled || err != nil:
 		return err
@@ -125,29 +160,68 @@ func (s *Stepwise) offered(ctx context.Context, p *purchase, o adapter.Observati
 		return nil
 	}
 	p.bill = now.bill
-	decision := s.options.Decide(now.bill)
+	if !now.bill.AddsUp() { // The protocol lets through none that does not, so it has a form that is not understood here.
+		return s.cancel(ctx, p, now, "the bill cannot be read")
+	}
+	p.bill.Discounts = discountsOf(p.codes, now)
+	p.bill.Discounts.Rejected = append(p.bill.Discounts.Rejected, p.dropped...)
+	decision := s.options.Decide(p.bill)
 	if decision.Cancel || decision.Pay == nil {
 		return s.cancel(ctx, p, now, decision.Why)
 	}
-	return s.attempt(ctx, "Complete", now, adapter.Values{"cause": "the bill is agreed to", "credential": decision.Pay})
+	pay, err := s.mandated(ctx, now, decision.Pay)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return s.cancel(ctx, p, now, "there is no mandate: "+err.Error())
+	}
+	return s.attempt(ctx, "Complete", now, adapter.Values{"cause": "the bill is agreed to", "credential": pay})
+}
+
+// mandated gives what pays with a mandate, if it has to have one.
+func (s *Stepwise) mandated(ctx context.Context, now statement, pay any) (any, error) {
+	if now.checkout.AP2.Checkout == "" {
+		return pay, nil
+	}
+	if s.options.Mandate == nil {
+		return nil, errors.New("nobody makes one")
+	}
+	body, ok := pay.(map[string]any)
+	if !ok {
+		return nil, errors.New("there is no place for it")
+	}
+	token, err := s.options.Mandate.Sign(ctx, []byte(now.checkout.AP2.Checkout))
+	if err != nil {
+		return nil, err
+	}
+	body = maps.Clone(body)
+	body["ap2"] = map[string]any{"checkout_mandate": token}
+	return body, nil
 }
 
 // needsInput is called when the checkout may not be paid yet. What the agent can do itself it does first (UCP 2026-04-08,
 // checkout, error processing), then it sends the buyer.
 func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observation) error {
 	now := readStatement(o)
-	s.disclose(p, now)
+	s.show(p, now)
 	if handled, err := s.before(ctx, p, now); handled || err != nil {
 		return err
 	}
 	errs := now.errors("")
-	url := now.checkout.ContinueURL
+	to := now.checkout.ContinueURL
 	switch {
-	case url != "" && s.options.HandOff != nil:
+	case isPage(to) && s.options.HandOff != nil:
 		if err := s.attempt(ctx, "HandOff", now, adapter.Values{}); err != nil {
 			return err
 		}
-		s.options.HandOff(url, errs)
+		// What was declined for want of the buyer, as by their bank, may be paid once they were there (UCP 2026-04-08,
+		// overview, challenge required).
+		if !p.declined.IsZero() && p.retries < mostRetries {
+			p.retries++
+			p.declined = enactment.Value{}
+		}
+		s.options.HandOff(to, errs)
 		return nil
 	case !p.declined.IsZero():
 		p.end("Declined", p.declined)
@@ -155,6 +229,15 @@ func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observ
 	default:
 		return s.cancel(ctx, p, now, sentenceOf(errs))
 	}
+}
+
+// mostRetries is how often a payment is made anew after the buyer was sent to the shop for it.
+const mostRetries = 3
+
+// isPage tells that a URL is that of a page which a person can be sent to.
+func isPage(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
 }
 
 // before does what comes before paying and handing off; handled tells that the next statement is to be waited for.
@@ -170,6 +253,9 @@ func (s *Stepwise) before(ctx context.Context, p *purchase, now statement) (hand
 	case !p.declined.IsZero():
 		return false, nil
 	}
+	if unwanted := now.unwanted(p.codes); len(unwanted) > 0 {
+		return true, s.drop(ctx, p, now, unwanted)
+	}
 	delivery, err := s.choices.Deliver(ctx, p.move, now.id, p.wish.Fulfillment, p.wish.Buyer, now.checkout.Fulfillment)
 	var none *bridge.NoChoice
 	switch {
@@ -184,19 +270,41 @@ func (s *Stepwise) before(ctx context.Context, p *purchase, now statement) (hand
 	case delivery.Move == ucp.DeliveryArranged:
 		return false, nil
 	}
-	p.move = delivery.Move
-	values := p.wish.asked(s.options.Currency, delivery.Fulfillment)
-	values["line_items"] = now.named(p.wish.LineItems)
-	values["cause"] = "the delivery is arranged: " + delivery.Move
-	return true, s.attempt(ctx, "Update", now, values)
+	p.move, p.fulfillment = delivery.Move, delivery.Fulfillment
+	return true, s.update(ctx, p, now, "the delivery is arranged: "+delivery.Move)
 }
 
-// disclose shows what may not be hidden.
-func (s *Stepwise) disclose(p *purchase, now statement) {
-	for _, m := range now.messages {
-		if m.Type == "warning" && m.Presentation == "disclosure" && s.options.Show != nil && !p.shown[m] {
-			p.shown[m] = true
-			s.options.Show(m)
+// update asks for the whole of what is wished for.
+func (s *Stepwise) update(ctx context.Context, p *purchase, now statement, cause string) error {
+	values := p.wish.asked(s.options.Currency, p.fulfillment, p.codes)
+	values["line_items"] = now.named(p.wish.LineItems)
+	values["cause"] = cause
+	return s.attempt(ctx, "Update", now, values)
+}
+
+// drop asks for the same without some codes.
+func (s *Stepwise) drop(ctx context.Context, p *purchase, now statement, unwanted []RejectedCode) error {
+	for _, rejected := range unwanted {
+		if at := slices.Index(p.codes, rejected.Code); at >= 0 {
+			p.codes = slices.Delete(p.codes, at, at+1)
+			p.dropped = append(p.dropped, rejected)
+		}
+	}
+	return s.update(ctx, p, now, "some discount codes are left out")
+}
+
+// show shows the warnings of a statement, those first that may not be hidden (UCP 2026-04-08, checkout, warning
+// presentation: every warning has to be displayed).
+func (s *Stepwise) show(p *purchase, now statement) {
+	if s.options.Show == nil {
+		return
+	}
+	for _, disclosures := range []bool{true, false} {
+		for _, m := range now.messages {
+			if m.Type == "warning" && (m.Presentation == "disclosure") == disclosures && !p.shown[m] {
+				p.shown[m] = true
+				s.options.Show(m)
+			}
 		}
 	}
 }
@@ -230,13 +338,16 @@ func (s *Stepwise) Buy(ctx context.Context, wish Wish) (Ending, error) {
 	if err != nil {
 		return Ending{}, fmt.Errorf("shopper: %w", err)
 	}
-	values := wish.asked(s.options.Currency, delivery.Fulfillment)
+	values := wish.asked(s.options.Currency, delivery.Fulfillment, wish.Codes)
 	values["cid"], values["rev"], values["profile"] = cid, 0, ucp.DefaultProfile
 	key, rejection := s.agent.Rules().KeyOf(enactment.Attempt{Action: "Create", Values: enactment.Values{"cid": enactment.MustValue(cid)}})
 	if rejection != nil {
 		return Ending{}, rejection
 	}
-	p := &purchase{wish: wish, move: delivery.Move, ended: make(chan Ending, 1), shown: make(map[ucp.Message]bool)}
+	p := &purchase{
+		wish: wish, codes: slices.Clone(wish.Codes), move: delivery.Move, fulfillment: delivery.Fulfillment,
+		ended: make(chan Ending, 1), shown: make(map[ucp.Message]bool),
+	}
 	s.mu.Lock()
 	s.checkouts[key] = p
 	s.mu.Unlock()
@@ -270,13 +381,16 @@ func (p *purchase) end(action string, said enactment.Value) {
 }
 
 // asked is all that a revision asks for: whatever is not said is null, since an update replaces everything.
-func (w Wish) asked(currency string, fulfillment any) adapter.Values {
-	var where any
+func (w Wish) asked(currency string, fulfillment any, codes []string) adapter.Values {
+	var where, discounts any
+	if len(w.Codes) > 0 { // None that is left clears those that were asked for.
+		discounts = map[string]any{"codes": append([]string{}, codes...)}
+	}
 	if currency != "" {
 		where = map[string]any{"currency": currency}
 	}
 	return adapter.Values{
-		"line_items": w.LineItems, "buyer": w.Buyer, "fulfillment": fulfillment, "discounts": nil, "instruments": nil, "context": where,
+		"line_items": w.LineItems, "buyer": w.Buyer, "fulfillment": fulfillment, "discounts": discounts, "instruments": nil, "context": where,
 	}
 }
 
@@ -294,6 +408,9 @@ func readStatement(o adapter.Observation) statement {
 	}
 	if value, ok := o.Value("totals"); !ok || value.Decode(&now.bill.Totals) != nil {
 		now.bill.Totals = nil // The messages say so, where it matters.
+	}
+	if json.Unmarshal(now.checkout.Discounts, &now.discounts) != nil {
+		now.discounts = stated{} // They are for show: what is paid is said by the totals.
 	}
 	return now
 }

@@ -77,6 +77,7 @@ func (s *Story) Records(side string) []enactment.Record {
 
 // WriteJSON writes the story as JSON, one record a line: those of the engines, and those of the bridge between them.
 func (s *Story) WriteJSON(w io.Writer) error {
+	w = EscapeJSON(w)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	for _, e := range s.sorted() {

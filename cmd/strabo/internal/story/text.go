@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
 
@@ -187,27 +185,6 @@ func Value(value enactment.Value) string {
 		return "(" + strings.Join(words, ", ") + ")"
 	}
 	return Short(value.String(), widest)
-}
-
-// Short gives what [Printable] does, and of a long text the beginning, with dots.
-func Short(text string, most int) string {
-	count := 0
-	for at := range text {
-		if count++; count > most {
-			return Printable(text[:at]) + "..."
-		}
-	}
-	return Printable(text)
-}
-
-// Printable gives text that somebody else wrote without what a terminal would obey.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, text)
 }
 
 // sortedNames lists the values of a record, shown and hidden, in the order of the alphabet.

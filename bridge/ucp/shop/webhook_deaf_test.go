@@ -1,0 +1,93 @@
+package shop_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/shop"
+)
+
+// mute never answers at one of its hosts, while it is mute, and is a platform at the others.
+type mute struct {
+	*platform
+	on    atomic.Bool
+	asked atomic.Int32
+}
+
+func (m *mute) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host != "mute.example" {
+		return m.platform.RoundTrip(r)
+	}
+	m.asked.Add(1)
+	if m.on.Load() {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	told := r.Clone(r.Context())
+	told.URL.Host = "platform.example"
+	return m.platform.RoundTrip(told)
+}
+
+// TestAMutePlatform keeps nobody waiting but itself, and is told of all of its orders when it answers again.
+func TestAMutePlatform(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &mute{platform: &platform{profile: strings.ReplaceAll(listed, "platform.example", "mute.example")}}
+		m.on.Store(true)
+		s := newStall(t, func(_ *shop.Options, o *ucp.InboundOptions) { o.Client = &http.Client{Transport: m} })
+		defer s.stop()
+		buy := func(host string) {
+			headers := []string{"UCP-Agent", `profile="https://` + host + `/profile.json"`}
+			id := s.ask(t, "POST", "/checkout-sessions", wants("wick-cotton", 1), headers...).id()
+			require.Equal(t, 200, s.ask(t, "POST", "/checkout-sessions/"+id+"/complete", paying("success_token"), headers...).status)
+		}
+		const many = 150
+		for range many {
+			buy("mute.example")
+		}
+		m.platform.become(listed)
+		buy("platform.example")
+		time.Sleep(15 * time.Second)
+		require.Len(t, m.platform.events(), 1, "who answers is told soon")
+		time.Sleep(time.Hour)
+		require.Less(t, m.asked.Load(), int32(100), "who does not is left alone")
+		m.on.Store(false)
+		time.Sleep(20 * time.Minute)
+		require.Len(t, m.platform.events(), 1+many)
+		for entry, err := range s.store.List(t.Context(), "outbox.") {
+			require.NoError(t, err)
+			require.Fail(t, "a notice is left", entry.Name)
+		}
+	})
+}
+
+// TestEventsComeInOrder: what happens to an order is told after what happened to it before, also where that has to be
+// told again.
+func TestEventsComeInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &platform{profile: listed, failures: 2}
+		s := newStall(t, at(p))
+		defer s.stop()
+		id := s.ask(t, "POST", "/checkout-sessions", wants("wick-cotton", 1), agent...).id()
+		paid := s.ask(t, "POST", "/checkout-sessions/"+id+"/complete", paying("success_token"), agent...)
+		require.Equal(t, 200, paid.status, paid.raw)
+		synctest.Wait()
+		for range 2 {
+			require.Equal(t, 200, s.ask(t, "POST", "/testing/simulate-shipping/"+paid.order(), "", "Simulation-Secret", secret).status)
+			synctest.Wait()
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Hour)
+		var types []string
+		for _, e := range p.events() {
+			types = append(types, e.Type)
+		}
+		require.Equal(t, []string{"order_placed", "order_shipped", "order_shipped"}, types)
+	})
+}

@@ -112,7 +112,7 @@ func (s *Store) Put(ctx context.Context, name string, value []byte, revision uin
 			return written, nil
 		}
 		if !errors.Is(err, stream.ErrConflict) {
-			return 0, fmt.Errorf("natskv: put %s: %w", name, err)
+			return 0, fmt.Errorf("natskv: put %s: %w: %w", name, keyvalue.ErrUnavailable, err)
 		}
 	}
 	// What conflicts may be a trace of what was deleted, or nothing at all.

@@ -2,6 +2,7 @@
 package natskv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -106,12 +107,15 @@ func (s *Store) Get(ctx context.Context, name string) (keyvalue.Entry, error) {
 
 // Put implements [keyvalue.Store].
 func (s *Store) Put(ctx context.Context, name string, value []byte, revision uint64) (written uint64, err error) {
+	sent := false
 	if plain(name) {
 		written, err = stream.Put(ctx, s.requests, s.subject+name, value, revision, putTimeout)
-		if err == nil {
+		switch {
+		case err == nil:
 			return written, nil
-		}
-		if !errors.Is(err, stream.ErrConflict) {
+		case errors.Is(err, request.ErrBroken): // It may be there or not; the connection comes back.
+			sent = true
+		case !errors.Is(err, stream.ErrConflict):
 			return 0, fmt.Errorf("natskv: put %s: %w: %w", name, keyvalue.ErrUnavailable, err)
 		}
 	}
@@ -124,6 +128,13 @@ func (s *Store) Put(ctx context.Context, name string, value []byte, revision uin
 		}
 		return err
 	})
+	if sent && errors.Is(err, keyvalue.ErrConflict) {
+		// What stands there instead may be what was sent at first.
+		entry, failure := s.Get(ctx, name)
+		if failure == nil && entry.Revision > revision && bytes.Equal(entry.Value, value) {
+			return entry.Revision, nil
+		}
+	}
 	return written, err
 }
 

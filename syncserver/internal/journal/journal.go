@@ -252,18 +252,14 @@ func (j *Journal) Look(ctx context.Context, key enactment.Key, latest, begun boo
 		return err
 	}
 	defer done()
-	known := e.last > 0 && !e.doubt || begun
-	if known && latest && !begun {
-		last, err := j.reader.Last(ctx, j.Subjects.Log(key))
-		if err != nil {
-			return err
-		}
-		known = last.Sequence == e.last
+	switch known := e.last > 0 && !e.doubt || begun; {
+	case latest && !begun:
+		err = j.reach(ctx, e)
+	case !known:
+		err = j.catchUp(ctx, e)
 	}
-	if !known {
-		if err := j.catchUp(ctx, e); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	view(e)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
@@ -156,10 +157,7 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 			}
 		}
 		if platform := signerOf(ctx); platform != "" {
-			c.profile = platform
-			if c.key != "" { // What others have used the key for is none of its business.
-				c.key = platform + "\n" + c.key
-			}
+			c.profile, c.key = platform, scopedKey(platform, c.key)
 		}
 		c.token = tokenOf(c.key)
 		if c.key != "" {
@@ -187,7 +185,8 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 // longestKey is how long an Idempotency-Key may be; a UUID has 36 characters.
 const longestKey = 255
 
-// keyIn gives the Idempotency-Key of a request; empty where there is none.
+// keyIn gives the Idempotency-Key of a request; empty where there is none. One with characters that no header can have came
+// in a message of another transport.
 func keyIn(lines []string) (string, error) {
 	switch {
 	case len(lines) == 0:
@@ -196,6 +195,8 @@ func keyIn(lines []string) (string, error) {
 		return "", wrongHeader("There is more than one Idempotency-Key.")
 	case len(lines[0]) > longestKey:
 		return "", wrongHeader("The Idempotency-Key is too long.")
+	case strings.ContainsFunc(lines[0], unicode.IsControl):
+		return "", wrongHeader("The Idempotency-Key has a control character in it.")
 	}
 	return lines[0], nil
 }

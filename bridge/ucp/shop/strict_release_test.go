@@ -284,3 +284,18 @@ func TestOutcomesOverMCP(t *testing.T) {
 	got, gone := call("get_checkout", `"id":"none"`)
 	require.Equal(t, "error", gone["ucp"].(map[string]any)["status"], got.raw)
 }
+
+// TestABodyOfWhatHasNone: what comes with a request that has no body says nothing, and breaks nothing.
+func TestABodyOfWhatHasNone(t *testing.T) {
+	f := openStrict(t)
+	sessions := aprilPath + "/checkout-sessions"
+	id := f.say("POST", sessions, ready).id()
+	body := `{"context":{"address_country":"GR"},"payment":{},"line_items":[]}`
+	got := f.say("GET", sessions+"/"+id, body)
+	require.Equal(t, 200, got.status, got.raw)
+	require.Equal(t, id, got.id())
+	got = f.say("GET", aprilPath+"/orders/none", body)
+	require.Contains(t, got.raw, "not_found")
+	got = f.say("POST", sessions+"/"+id+"/cancel", body)
+	require.Equal(t, "canceled", got.body["status"], got.raw)
+}

@@ -20,8 +20,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/syncserver/internal/request"
-	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/internal/request"
+	"github.com/strabo-engine/strabo/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
@@ -43,6 +43,8 @@ type Config struct {
 	MaxEntry int
 	// Cache is how many instances may be kept of enactments that nobody uses at the moment.
 	Cache int
+	// Alone tells that nobody else writes to the log, so that what is known of an enactment need not be asked for.
+	Alone bool
 	// SnapshotEvery is after how many finalisations an enactment gets a new snapshot; 0 for never.
 	SnapshotEvery int
 	// Tracer makes a span for each write; the zero value makes none.
@@ -252,10 +254,11 @@ func (j *Journal) Look(ctx context.Context, key enactment.Key, latest, begun boo
 		return err
 	}
 	defer done()
-	switch known := e.last > 0 && !e.doubt || begun; {
-	case latest && !begun:
+	others := latest && !begun && !j.Alone // may have written what is asked for
+	switch {
+	case others:
 		err = j.reach(ctx, e)
-	case !known:
+	case !begun && (e.last == 0 || e.doubt):
 		err = j.catchUp(ctx, e)
 	}
 	if err != nil {

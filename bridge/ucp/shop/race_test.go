@@ -312,14 +312,16 @@ func TestExpiry(t *testing.T) {
 	require.Contains(t, branches[1].create("wick-cotton", 1).raw, `"expires_at"`)
 }
 
-// forestalled is a store in which something else happens right before a value is put.
+// forestalled is a store in which something else happens right before a value is put, or it is not put at all.
 type forestalled struct {
 	keyvalue.Store
-	before func(name string)
+	before func(name string) error
 }
 
 func (m *forestalled) Put(ctx context.Context, name string, value []byte, revision uint64) (uint64, error) {
-	m.before(name)
+	if err := m.before(name); err != nil {
+		return 0, err
+	}
 	return m.Store.Put(ctx, name, value, revision)
 }
 
@@ -331,13 +333,14 @@ func TestALostPaymentIsRepeated(t *testing.T) {
 	var change sync.Once
 	var id string
 	first := to.open(t, func(_ *shop.Options, io *ucp.InboundOptions) {
-		io.Store = &forestalled{io.Store, func(name string) {
+		io.Store = &forestalled{io.Store, func(name string) error {
 			if strings.HasPrefix(name, "outbox.") { // The payment is going to be attempted.
 				change.Do(func() {
 					changed := second.ask("PUT", "/checkout-sessions/"+id, wants("wick-cotton", 4))
 					require.Equal(t, http.StatusOK, changed.status, changed.raw)
 				})
 			}
+			return nil
 		}}
 	})
 	id = first.create("wick-cotton", 1).id()

@@ -151,6 +151,8 @@ func TestWhoOwnsACheckout(t *testing.T) {
 				require.True(t, none(stranger.asks(wire.GetOrder, id, "", "")), name)
 			}
 			require.Equal(t, id, owner.asks(wire.GetOrder, id, "", "").id())
+			put := (&front{here, t, theirs}).say("PUT", "/orders/"+id, `{"adjustments":[]}`, "UCP-Agent", "")
+			require.Equal(t, http.StatusNotFound, put.status, "not for tests either: %s", put.raw)
 
 			// What nobody has signed for belongs to whoever knows its id.
 			open := strangers["nobody"].asks(wire.CreateCheckout, "", create, rand.Text())

@@ -162,12 +162,16 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	further, err := c.further(signer)
+	if err != nil {
+		return err
+	}
 	fetcher, err := profiles.New(profiles.Options{Source: platforms})
 	if err != nil {
 		return err
 	}
 	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
-		Mandates: &ucp.Mandates{Signer: signer, Platforms: fetcher},
+		Mandates: &ucp.Mandates{Signer: signer, Platforms: fetcher, Keys: further},
 		Signer:   signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
 		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
 		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,

@@ -507,3 +507,21 @@ func TestMandatesFitTheSchemas(t *testing.T) {
 		})
 	}
 }
+
+// A mandate for a checkout that was signed before the business changed its key is as good as before, as long as the key is
+// published.
+func TestMandatesAfterTheKeyWasChanged(t *testing.T) {
+	var mandates *ucp.Mandates
+	c := newMall(t, func(m *ucp.Mandates) { mandates = m }).at(t, wire.April2026, negotiation.REST)
+	id, body := c.open(1)
+	token := c.sign(c.user, body)
+	before, err := c.business.Public()
+	require.NoError(t, err)
+	mandates.Signer, err = signature.Generate("shop-2")
+	require.NoError(t, err)
+	status, said := c.pay(id, token, rand.Text())
+	c.refused(status, said, mandate.AuthorizationInvalid)
+	mandates.Keys = []negotiation.Key{before}
+	status, said = c.pay(id, token, rand.Text())
+	c.completed(status, said)
+}

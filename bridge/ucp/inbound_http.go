@@ -175,7 +175,9 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 			p, isProblem := problemOf(err)
 			transient := err != nil && (!isProblem || p.transient)
 			if isProblem && p.outcome && !c.creates && c.dialect.tellsOutcomes() {
-				result, err = in.outcome(ctx, c, p)
+				if result, err = in.outcome(ctx, c, p); err != nil && !errors.Is(err, p) {
+					transient = true
+				}
 			}
 			return in.answer(ctx, result, err), transient, nil
 		})

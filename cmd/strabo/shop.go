@@ -100,6 +100,9 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.Signed && c.PublicURL == "" {
+		log.Warn("requests may be signed for any host, so another shop can show here what it was sent: give --public-url")
+	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return err

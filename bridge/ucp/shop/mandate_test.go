@@ -525,3 +525,17 @@ func TestMandatesAfterTheKeyWasChanged(t *testing.T) {
 	status, said = c.pay(id, token, rand.Text())
 	c.completed(status, said)
 }
+
+// What cannot be signed is refused when it is asked for, and not when it is to be shown.
+func TestWhatCannotBeSigned(t *testing.T) {
+	m := newMall(t)
+	for _, release := range wire.Releases() {
+		c := m.at(t, release, negotiation.REST)
+		for _, extra := range []string{`1e999`, `{"a":[-1e999]}`} {
+			body := strings.Replace(fmt.Sprintf(lamp, 1, "GR"), "{", `{"buyer":{"ap2":`+extra+`},`, 1)
+			status, said := c.do(wire.CreateCheckout, "", body, rand.Text())
+			require.Less(t, status, 500, string(said))
+			require.Contains(t, strings.ToLower(string(said)), "invalid_request")
+		}
+	}
+}

@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/enactment"
 )
 
 // buyerTexts are the members of a buyer that are texts (UCP 2026-04-08, types/buyer).
 var buyerTexts = []string{"first_name", "last_name", "full_name", "email", "phone_number"}
 
-// readBuyer reads who buys. It is shown again in every answer, so it has to have the form of the schema; members that are
-// null are nothing, and those that are not known are kept.
+// readBuyer reads who buys. It is shown again in every answer, so it has to have the form of the schema, and one that can be
+// signed; members that are null are nothing, and those that are not known are kept.
 func readBuyer(asked enactment.Value) (enactment.Value, error) {
 	const path = "$.buyer"
 	members, err := readMembers(asked, path)
@@ -29,6 +30,10 @@ func readBuyer(asked enactment.Value) (enactment.Value, error) {
 		case name == "consent":
 			if members[name], err = readConsent(text, at); err != nil {
 				return enactment.Value{}, err
+			}
+		case !slices.Contains(buyerTexts, name):
+			if _, err := mandate.Canonical([]byte(`{"extra":` + string(text) + `}`)); err != nil {
+				return enactment.Value{}, invalid(at, "%s has a number that is too large.", at) // Nothing else is left (RFC 8785).
 			}
 		}
 	}

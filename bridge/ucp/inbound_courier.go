@@ -89,26 +89,29 @@ func (c *courier) expect(ctx context.Context, checkout string, profile any) (*no
 	n.Profile, _ = profile.(string)
 	n.Since = time.Now()
 	n.Next = n.Since.Add(claimed)
-	err := c.note(ctx, &n)
-	if !errors.Is(err, keyvalue.ErrConflict) {
-		return &n, err
-	}
-	// Another payment is under way, whose note is this one's too; or one before was declined: then the note begins anew.
-	entry, err := c.store().Get(ctx, n.name)
-	if err == nil {
-		var other notice
-		if other, err = readNotice(entry); err == nil && other.Next.After(n.Since) {
+	for {
+		err := c.note(ctx, &n)
+		if !errors.Is(err, keyvalue.ErrConflict) {
+			return &n, err
+		}
+		// Another payment is under way, whose note is this one's too; or one before was declined, whose note may be crossed
+		// out before this one is settled: then the note begins anew.
+		entry, err := c.store().Get(ctx, n.name)
+		if errors.Is(err, keyvalue.ErrNone) { // It was, just now.
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		other, err := readNotice(entry)
+		if err != nil {
+			return nil, err
+		}
+		if other.Order != "" || other.Next.After(n.Since) && n.Since.Sub(other.Since) < abandoned/2 {
 			return nil, nil
 		}
+		n.revision = entry.Revision
 	}
-	if err != nil && !errors.Is(err, keyvalue.ErrNone) {
-		return nil, err
-	}
-	n.revision = entry.Revision
-	if err = c.note(ctx, &n); errors.Is(err, keyvalue.ErrConflict) {
-		return nil, nil
-	}
-	return &n, err
 }
 
 // note writes a notice down.

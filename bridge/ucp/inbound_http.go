@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
@@ -157,10 +158,7 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 			}
 		}
 		if platform := signerOf(ctx); platform != "" {
-			c.profile = platform
-			if c.key != "" { // What others have used the key for is none of its business.
-				c.key = platform + "\n" + c.key
-			}
+			c.profile, c.key = platform, scopedKey(platform, c.key)
 		}
 		c.token = tokenOf(c.key)
 		if c.key != "" {
@@ -177,7 +175,9 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 			p, isProblem := problemOf(err)
 			transient := err != nil && (!isProblem || p.transient)
 			if isProblem && p.outcome && !c.creates && c.dialect.tellsOutcomes() {
-				result, err = in.outcome(ctx, c, p)
+				if result, err = in.outcome(ctx, c, p); err != nil && !errors.Is(err, p) {
+					transient = true
+				}
 			}
 			return in.answer(ctx, result, err), transient, nil
 		})
@@ -188,7 +188,8 @@ func (in *Inbound) handle(pattern string, respond respond) http.Handler {
 // longestKey is how long an Idempotency-Key may be; a UUID has 36 characters.
 const longestKey = 255
 
-// keyIn gives the Idempotency-Key of a request; empty where there is none.
+// keyIn gives the Idempotency-Key of a request; empty where there is none. One with characters that no header can have came
+// in a message of another transport.
 func keyIn(lines []string) (string, error) {
 	switch {
 	case len(lines) == 0:
@@ -197,6 +198,8 @@ func keyIn(lines []string) (string, error) {
 		return "", wrongHeader("There is more than one Idempotency-Key.")
 	case len(lines[0]) > longestKey:
 		return "", wrongHeader("The Idempotency-Key is too long.")
+	case strings.ContainsFunc(lines[0], unicode.IsControl):
+		return "", wrongHeader("The Idempotency-Key has a control character in it.")
 	}
 	return lines[0], nil
 }

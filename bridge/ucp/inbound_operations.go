@@ -24,7 +24,9 @@ func outdated(r *enactment.Rejection) bool {
 // mostTries is how often a change is tried on a newer revision before the platform is told to try again.
 const mostTries = 16
 
-// find begins a visit to a checkout that is there, and waits for its first statement. The problem is 404.
+// find begins a visit to a checkout that is there, and waits for its first statement. The problem is 404. A request has to
+// know all that was answered before it came in, at whatever process, so it asks for the latest; it is content with what is
+// known only where it has asked before.
 func (in *Inbound) find(ctx context.Context, id string, how adapter.Freshness) (*session, model.Standing, error) {
 	if !isCheckoutID(id) {
 		return nil, model.Standing{}, notFound("Checkout session", id)
@@ -34,11 +36,7 @@ func (in *Inbound) find(ctx context.Context, id string, how adapter.Freshness) (
 		return nil, model.Standing{}, err
 	}
 	standing := s.standing()
-	if standing.Create == nil && how == adapter.Known {
-		err = s.refresh(ctx)
-		standing = s.standing()
-	}
-	if err == nil && standing.Create != nil && standing.Statement == nil {
+	if standing.Create != nil && standing.Statement == nil {
 		standing, err = s.await(ctx, "The checkout", answered)
 	}
 	if err == nil && standing.Statement == nil {
@@ -52,7 +50,7 @@ func (in *Inbound) find(ctx context.Context, id string, how adapter.Freshness) (
 		s.leave()
 		return nil, model.Standing{}, notFound("Checkout session", id)
 	}
-	if !standing.Ended() && standing.Expires().Before(time.Now()) && how != adapter.Begun {
+	if !standing.Ended() && standing.Expires().Before(time.Now()) {
 		return in.expired(ctx, s)
 	}
 	return s, standing, nil
@@ -181,7 +179,7 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 	} else if id != "" && id != c.id {
 		return nil, invalid("$.id", "The body is about another checkout than the path.")
 	}
-	s, standing, err := in.find(ctx, c.id, adapter.Known)
+	s, standing, err := in.find(ctx, c.id, adapter.Latest)
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +297,7 @@ func tooLate(what string, standing *model.Standing) *problem {
 // cancel ends a checkout without an order.
 func (in *Inbound) cancel(ctx context.Context, c call) (*result, error) {
 	const what = "The cancellation"
-	s, standing, err := in.find(ctx, c.id, adapter.Known)
+	s, standing, err := in.find(ctx, c.id, adapter.Latest)
 	if err != nil {
 		return nil, err
 	}

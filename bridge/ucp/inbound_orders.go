@@ -146,12 +146,18 @@ func fulfil(o *model.Order) {
 	}
 }
 
+// usable reads an order for a request; that of another platform is as if there were none.
+func (in *Inbound) usable(ctx context.Context, id string) (keptOrder, error) {
+	kept, err := in.readOrder(ctx, id)
+	if err == nil && !mayUse(ctx, kept.Owner) {
+		err = notFound("Order", id)
+	}
+	return kept, err
+}
+
 // getOrder shows an order.
 func (in *Inbound) getOrder(ctx context.Context, c call) (*result, error) {
-	kept, err := in.readOrder(ctx, c.id)
-	if err == nil && !mayUse(ctx, kept.Owner) {
-		err = notFound("Order", c.id)
-	}
+	kept, err := in.usable(ctx, c.id)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +195,9 @@ func (in *Inbound) putOrder(ctx context.Context, c call) (*result, error) {
 		events = asked.Fulfillment.Events
 	}
 	if err := checkEvents(events); err != nil {
+		return nil, err
+	}
+	if _, err := in.usable(ctx, c.id); err != nil { // Nobody becomes the owner of an order later.
 		return nil, err
 	}
 	kept, err := in.changeOrder(ctx, c.id, func(kept *keptOrder) {

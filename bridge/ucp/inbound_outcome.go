@@ -9,12 +9,15 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 )
 
-// outcome tells a no by the checkout. Of one that is not there nothing can be shown: the problem is answered. One that has
-// ended is shown too, lest a platform whose payment came second takes it for gone and orders again.
+// outcome tells a no by the checkout. Of one that is not there nothing can be shown: the problem is answered. Where the log
+// cannot be reached, the error says so, and the request is to be repeated. One that has ended is shown too, lest a platform whose payment came second takes it for gone and orders again.
 func (in *Inbound) outcome(ctx context.Context, c call, p *problem) (*result, error) {
 	s, standing, err := in.find(ctx, c.id, adapter.Known)
-	if err != nil {
+	if _, none := problemOf(err); none {
 		return nil, p
+	}
+	if err != nil {
+		return nil, err
 	}
 	defer s.leave()
 	if standing.Owed() == model.Reopen { // What it is from now on is about to be said.

@@ -42,3 +42,12 @@ func ownerOf(standing *model.Standing) string {
 func mayUse(ctx context.Context, owner string) bool {
 	return owner == "" || owner == signerOf(ctx)
 }
+
+// scopedKey is what an Idempotency-Key is known by: what others have used the key for is none of the business of a platform
+// that was authenticated. Neither a key nor a URL has the line feed that is between them.
+func scopedKey(platform, key string) string {
+	if platform == "" || key == "" {
+		return key
+	}
+	return platform + "\n" + key
+}

@@ -18,7 +18,7 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, standing, err := in.find(ctx, c.id, adapter.Known)
+	s, standing, err := in.find(ctx, c.id, adapter.Latest)
 	if err != nil {
 		return nil, err
 	}
@@ -86,12 +86,7 @@ func (s *session) payable(ctx context.Context, what string, standing model.Stand
 		return standing, preconditionFailed
 	}
 	if standing.Statement.Action != "Offered" {
-		if err := s.refresh(ctx); err != nil {
-			return standing, err
-		}
-		if standing = s.standing(); standing.Statement.Action != "Offered" {
-			return standing, unready(standing.Statement)
-		}
+		return standing, unready(standing.Statement)
 	}
 	return standing, nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
@@ -31,15 +32,18 @@ var keyOfAnother = &wireError{
 // key does, for the same request has to have the same answer; a key that stands for another request, of another platform
 // or in another release, is a [*wireError].
 func (h *releaseHandler) agree(request *http.Request, profile, target string, body []byte) (*negotiation.Agreement, error) {
-	key := request.Header.Get("Idempotency-Key")
-	if key == "" || h.options.Store == nil || request.Method == http.MethodGet || request.Method == http.MethodHead {
+	if h.options.Store == nil || request.Method == http.MethodGet || request.Method == http.MethodHead {
+		return h.negotiate(request, profile)
+	}
+	key, err := keyIn(request.Header.Values("Idempotency-Key"))
+	if p, wrong := problemOf(err); wrong {
+		return nil, &wireError{p.status, strings.ToLower(p.code), p.detail}
+	}
+	if key == "" {
 		return h.negotiate(request, profile)
 	}
 	ctx := request.Context()
-	if platform := request.Header.Get(verifiedHeader); platform != "" {
-		key = platform + "\n" + key // What others have used the key for is none of its business.
-	}
-	name := "release." + digestOf(key)
+	name := "release." + digestOf(scopedKey(request.Header.Get(verifiedHeader), key))
 	fingerprint := digestOf(fmt.Sprintf("%s\n%s\n%s\n%q\n%s", h.release, request.Method, target, profile, body))
 	found, err := h.recall(ctx, name, fingerprint)
 	if found != nil || err != nil {

@@ -182,25 +182,31 @@ func (h *releaseHandler) asked(
 		if pays, err = checkRequest(x, model); err != nil {
 			return nil, 0, err
 		}
-		lowered, err := wire.January11.EncodeRequest(x, model)
-		if err != nil {
-			return nil, 0, err
-		}
-		if context, there := model["context"]; there && x.Operation != wire.CompleteCheckout {
-			lowered["context"] = context // No part of that release, and no secret from the business.
-		}
-		if currency, _ := lowered["currency"].(string); currency == "" {
-			delete(lowered, "currency") // The business decides; only a wish for one is checked.
-		}
-		if x.Operation == wire.UpdateCheckout {
-			replace(lowered)
-		}
-		if text, err = wire.Encode(lowered); err != nil {
+		if text, err = inJanuary11(x, model); err != nil {
 			return nil, 0, err
 		}
 	}
 	out.Body, out.ContentLength = newBody(text), int64(len(text))
 	return out, pays, nil
+}
+
+// inJanuary11 writes a request in the model as the business reads it; nil for an operation that has no body, whatever was
+// sent with it.
+func inJanuary11(x wire.Exchange, model wire.Object) ([]byte, error) {
+	lowered, err := wire.January11.EncodeRequest(x, model)
+	if err != nil || lowered == nil {
+		return nil, err
+	}
+	if context, there := model["context"]; there && x.Operation != wire.CompleteCheckout {
+		lowered["context"] = context // No part of that release, and no secret from the business.
+	}
+	if currency, _ := lowered["currency"].(string); currency == "" {
+		delete(lowered, "currency") // The business decides; only a wish for one is checked.
+	}
+	if x.Operation == wire.UpdateCheckout {
+		replace(lowered)
+	}
+	return wire.Encode(lowered)
 }
 
 // replace makes an update say what it leaves out: the business keeps that, as the platforms of 2026-01-11 expect, and

@@ -100,6 +100,9 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.Signed && c.PublicURL == "" {
+		log.Warn("requests may be signed for any host, so another shop can show here what it was sent: give --public-url")
+	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return err
@@ -162,12 +165,16 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	further, err := c.further(signer)
+	if err != nil {
+		return err
+	}
 	fetcher, err := profiles.New(profiles.Options{Source: platforms})
 	if err != nil {
 		return err
 	}
 	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
-		Mandates: &ucp.Mandates{Signer: signer, Platforms: fetcher},
+		Mandates: &ucp.Mandates{Signer: signer, Platforms: fetcher, Keys: further},
 		Signer:   signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
 		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
 		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,

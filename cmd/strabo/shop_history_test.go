@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -141,10 +142,27 @@ func (c *chronicle) add(r *shopRequest) {
 	c.all = append(c.all, r)
 }
 
-// check holds the whole chronicle against the model.
+// disturbed tells whether others were at a checkout while a request was under way.
+func (r *shopRequest) disturbed(others []*shopRequest) bool {
+	return slices.ContainsFunc(others, func(o *shopRequest) bool {
+		return o != r && o.operation != "get" && o.begun <= r.ended && (r.begun <= o.ended || !o.answered)
+	})
+}
+
+// check holds the whole chronicle against the model. Who is told that others were at the checkout at the same time has to
+// have met some: what was answered before, by whatever process, is known to all.
 func (c *chronicle) check(t *testing.T) {
 	t.Helper()
 	end := time.Since(c.start)
+	visitors := make(map[string][]*shopRequest)
+	for _, r := range c.all {
+		visitors[r.checkout] = append(visitors[r.checkout], r)
+	}
+	for _, r := range c.all {
+		if r.answered && r.answer.status == http.StatusConflict && !strings.Contains(r.answer.Detail, "has been ") {
+			require.True(t, r.disturbed(visitors[r.checkout]), "%s of %s, begun at %v, met nobody: %s", r.operation, r.checkout, r.begun, r.answer.raw)
+		}
+	}
 	history := make([]porcupine.Operation, 0, len(c.all))
 	for _, r := range c.all {
 		returned := r.ended

@@ -33,13 +33,9 @@ func (c *shopCommand) signer() (*signature.Signer, error) {
 	return signerIn("--signing-key", name, c.SigningKeyID)
 }
 
-// published gives the keys of the shop's profiles: the one that it signs with, and further ones.
-func (c *shopCommand) published(signer *signature.Signer) ([]negotiation.Key, error) {
-	key, err := signer.Public()
-	if err != nil {
-		return nil, err
-	}
-	keys, ids := []negotiation.Key{key}, map[string]bool{key.ID: true}
+// further gives the keys of the shop's profiles beside the one that it signs with.
+func (c *shopCommand) further(signer *signature.Signer) (keys []negotiation.Key, err error) {
+	ids := map[string]bool{signer.ID(): true}
 	for _, given := range c.PublishKey {
 		id, file, ok := strings.Cut(given, "=")
 		if !ok || id == "" || file == "" {
@@ -52,7 +48,8 @@ func (c *shopCommand) published(signer *signature.Signer) ([]negotiation.Key, er
 		if err != nil {
 			return nil, err
 		}
-		if key, err = other.Public(); err != nil {
+		key, err := other.Public()
+		if err != nil {
 			return nil, err
 		}
 		keys, ids[id] = append(keys, key), true
@@ -64,16 +61,12 @@ func (c *shopCommand) published(signer *signature.Signer) ([]negotiation.Key, er
 func (c *shopCommand) releases(
 	inbound http.Handler, fetcher *profiles.Fetcher, platforms *guard.Guard, signer *signature.Signer, store keyvalue.Store, log *slog.Logger,
 ) (http.Handler, error) {
-	keys, err := c.published(signer)
-	if err != nil {
-		return nil, err
-	}
 	known := schemas.Options{Source: platforms}
 	if c.Schemas != "" {
 		known.Directory = os.DirFS(c.Schemas)
 	}
 	return ucp.Releases(inbound, ucp.ReleasesOptions{
-		Platforms: fetcher, Schemas: schemas.New(known), PublicURL: c.PublicURL, Keys: keys, Signed: c.Signed, Signer: signer, Store: store,
+		Platforms: fetcher, Schemas: schemas.New(known), PublicURL: c.PublicURL, Signed: c.Signed, Signer: signer, Store: store,
 		ContinueURL: c.ContinueURL, Name: "strabo shop", Version: version(), Logger: log,
 	})
 }

@@ -161,7 +161,7 @@ func (f *Fetcher) get(ctx context.Context, at string, after time.Time) (*negotia
 		if e, ok := f.lookup(at); ok && e.good(time.Now(), after) {
 			return e.profile, e.err
 		}
-		return f.fetch(context.WithoutCancel(ctx), at)
+		return f.fetch(context.WithoutCancel(ctx), at, after)
 	})
 	select {
 	case done := <-result:
@@ -178,15 +178,19 @@ func (f *Fetcher) lookup(at string) (*entry, bool) {
 	return f.kept.get(at)
 }
 
-// fetch asks for a profile and keeps what came of it.
-func (f *Fetcher) fetch(ctx context.Context, at string) (*negotiation.Profile, error) {
+// fetch asks for a profile and keeps what came of it. Where too many are being fetched, one that is out of date is good until
+// it has the [MaximumAge]: else whoever names ever new profiles would keep those away that are known.
+func (f *Fetcher) fetch(ctx context.Context, at string, after time.Time) (*negotiation.Profile, error) {
 	if _, err := f.source.Check(at); err != nil {
 		return nil, &negotiation.Error{Code: negotiation.InvalidProfileURL, Content: "The URL of the profile may not be used.", Err: err}
 	}
+	now := time.Now()
 	if !f.limit.Allow() {
+		if e, ok := f.lookup(at); ok && e.err == nil && e.fetched.After(after) && now.Sub(e.fetched) < MaximumAge {
+			return e.profile, nil
+		}
 		return nil, ErrBusy
 	}
-	now := time.Now()
 	p, age, err := f.ask(ctx, at)
 	e := &entry{at: at, profile: p, err: err, fetched: now, until: now.Add(age)}
 	f.mu.Lock()

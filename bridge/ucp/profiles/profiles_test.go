@@ -189,6 +189,35 @@ func TestAges(t *testing.T) {
 	}
 }
 
+// Whoever names profile after profile keeps nobody away who is known.
+func TestTooManyProfilesOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, f := inMemory(t, "")
+		ctx := t.Context()
+		flood := func() {
+			for i := range 2 * profiles.DefaultBurst {
+				if _, err := f.Get(ctx, fmt.Sprint("http://localhost/", asked.Load(), i)); err != nil {
+					require.ErrorIs(t, err, profiles.ErrBusy)
+				}
+			}
+		}
+		_, err := f.Get(ctx, "http://localhost/p")
+		require.NoError(t, err)
+		time.Sleep(profiles.MaximumAge - time.Second)
+		flood()
+		_, err = f.Get(ctx, "http://localhost/p")
+		require.NoError(t, err, "out of date, but known")
+		_, err = f.Key(ctx, "http://localhost/p", "k2")
+		require.ErrorIs(t, err, profiles.ErrBusy, "it may have the key by now")
+		_, err = f.Get(ctx, "http://localhost/new")
+		require.ErrorIs(t, err, profiles.ErrBusy)
+		time.Sleep(2 * time.Second)
+		flood()
+		_, err = f.Get(ctx, "http://localhost/p")
+		require.ErrorIs(t, err, profiles.ErrBusy, "nothing is good for ever")
+	})
+}
+
 func TestKeysAreLookedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked, f := inMemory(t, "max-age=3600")

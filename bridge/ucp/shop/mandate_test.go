@@ -439,7 +439,8 @@ func TestMandatesAtOnce(t *testing.T) {
 				return
 			}
 			_, said := c.pay(id, token, rand.Text())
-			orders <- strings.Contains(string(said), `"completed"`)
+			// Whoever comes second is shown what the checkout has become, with an error.
+			orders <- strings.Contains(string(said), `"completed"`) && !strings.Contains(string(said), `"error"`)
 		})
 	}
 	all.Wait()
@@ -504,5 +505,37 @@ func TestMandatesFitTheSchemas(t *testing.T) {
 			require.NoError(t, err)
 			responses.Check(t, "schemas/shopping/ap2_mandate.json#/$defs/error_code", code)
 		})
+	}
+}
+
+// A mandate for a checkout that was signed before the business changed its key is as good as before, as long as the key is
+// published.
+func TestMandatesAfterTheKeyWasChanged(t *testing.T) {
+	var mandates *ucp.Mandates
+	c := newMall(t, func(m *ucp.Mandates) { mandates = m }).at(t, wire.April2026, negotiation.REST)
+	id, body := c.open(1)
+	token := c.sign(c.user, body)
+	before, err := c.business.Public()
+	require.NoError(t, err)
+	mandates.Signer, err = signature.Generate("shop-2")
+	require.NoError(t, err)
+	status, said := c.pay(id, token, rand.Text())
+	c.refused(status, said, mandate.AuthorizationInvalid)
+	mandates.Keys = []negotiation.Key{before}
+	status, said = c.pay(id, token, rand.Text())
+	c.completed(status, said)
+}
+
+// What cannot be signed is refused when it is asked for, and not when it is to be shown.
+func TestWhatCannotBeSigned(t *testing.T) {
+	m := newMall(t)
+	for _, release := range wire.Releases() {
+		c := m.at(t, release, negotiation.REST)
+		for _, extra := range []string{`1e999`, `{"a":[-1e999]}`} {
+			body := strings.Replace(fmt.Sprintf(lamp, 1, "GR"), "{", `{"buyer":{"ap2":`+extra+`},`, 1)
+			status, said := c.do(wire.CreateCheckout, "", body, rand.Text())
+			require.Less(t, status, 500, string(said))
+			require.Contains(t, strings.ToLower(string(said)), "invalid_request")
+		}
 	}
 }

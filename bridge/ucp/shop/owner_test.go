@@ -56,7 +56,7 @@ func (a *asker) asks(operation wire.Operation, id, body string, key string) spok
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if key != "" {
+	if key != "" && !strings.ContainsAny(key, "\r\n\t") { // What no header can have an argument can.
 		r.Header.Set("Idempotency-Key", key)
 	}
 	for i := 0; i+1 < len(a.headers); i += 2 {
@@ -151,6 +151,8 @@ func TestWhoOwnsACheckout(t *testing.T) {
 				require.True(t, none(stranger.asks(wire.GetOrder, id, "", "")), name)
 			}
 			require.Equal(t, id, owner.asks(wire.GetOrder, id, "", "").id())
+			put := (&front{here, t, theirs}).say("PUT", "/orders/"+id, `{"adjustments":[]}`, "UCP-Agent", "")
+			require.Equal(t, http.StatusNotFound, put.status, "not for tests either: %s", put.raw)
 
 			// What nobody has signed for belongs to whoever knows its id.
 			open := strangers["nobody"].asks(wire.CreateCheckout, "", create, rand.Text())
@@ -245,4 +247,32 @@ func TestAKeyThatCannotBeKept(t *testing.T) {
 	said := a.asks(wire.CreateCheckout, "", ready, rand.Text())
 	require.Equal(t, 503, said.status, said.raw)
 	require.Equal(t, "1", said.header.Get("Retry-After"))
+}
+
+// TestAKeyIsNoOtherPlatforms: whoever is nobody cannot name the key of a platform, by whatever is written into a key, and so
+// be told what that was answered.
+func TestAKeyIsNoOtherPlatforms(t *testing.T) {
+	to := newTown(t)
+	ours := newAgency(t)
+	keys := keyvalue.NewMemory(ucp.KeysRemembered)
+	server := allReleases(t, to.open(t), func(o *ucp.ReleasesOptions) { o.Store = keys })
+	for _, release := range []wire.Release{wire.January23, wire.April2026} {
+		owner := &asker{t: t, server: server, agents: ours, signer: ours.signer, release: release}
+		nobody := &asker{t: t, server: server, agents: ours, release: release, overMCP: true}
+		key := rand.Text()
+		created := owner.asks(wire.CreateCheckout, "", ready, key)
+		require.NotEmpty(t, created.id(), created.raw)
+		ended := owner.asks(wire.CancelCheckout, created.id(), "", key+"c")
+		require.Equal(t, "canceled", ended.body["status"], ended.raw)
+		for _, between := range []string{"\n", "\r\n", " ", "\t"} {
+			guess := ours.URL + "/" + string(release) + between
+			for _, said := range []spoken{
+				nobody.asks(wire.CreateCheckout, "", ready, guess+key),
+				nobody.asks(wire.CancelCheckout, created.id(), "", guess+key+"c"),
+			} {
+				require.NotEqual(t, created.id(), said.id(), said.raw)
+				require.NotContains(t, said.raw, created.id()+`"`, "%q", between)
+			}
+		}
+	}
 }

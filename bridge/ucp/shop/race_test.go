@@ -1,14 +1,17 @@
 package shop_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 )
@@ -309,15 +312,38 @@ func TestExpiry(t *testing.T) {
 	require.Contains(t, branches[1].create("wick-cotton", 1).raw, `"expires_at"`)
 }
 
-// TestALostPaymentIsRepeated: a payment that came second to a change at another process is told so, and the same request
-// pays once it is repeated.
+// forestalled is a store in which something else happens right before a value is put, or it is not put at all.
+type forestalled struct {
+	keyvalue.Store
+	before func(name string) error
+}
+
+func (m *forestalled) Put(ctx context.Context, name string, value []byte, revision uint64) (uint64, error) {
+	if err := m.before(name); err != nil {
+		return 0, err
+	}
+	return m.Store.Put(ctx, name, value, revision)
+}
+
+// TestALostPaymentIsRepeated: a payment that came second to a change at another process, which happened while it was under
+// way, is told so, and the same request pays once it is repeated.
 func TestALostPaymentIsRepeated(t *testing.T) {
 	to := newTown(t)
-	first, second := to.open(t), to.open(t)
-	id := first.create("wick-cotton", 1).id()
-	changed := second.ask("PUT", "/checkout-sessions/"+id, wants("wick-cotton", 4))
-	require.Equal(t, http.StatusOK, changed.status, changed.raw)
-	// What this process knows is the older revision.
+	second := to.open(t)
+	var change sync.Once
+	var id string
+	first := to.open(t, func(_ *shop.Options, io *ucp.InboundOptions) {
+		io.Store = &forestalled{io.Store, func(name string) error {
+			if strings.HasPrefix(name, "outbox.") { // The payment is going to be attempted.
+				change.Do(func() {
+					changed := second.ask("PUT", "/checkout-sessions/"+id, wants("wick-cotton", 4))
+					require.Equal(t, http.StatusOK, changed.status, changed.raw)
+				})
+			}
+			return nil
+		}}
+	})
+	id = first.create("wick-cotton", 1).id()
 	lost := first.complete(id, shop.TokenPays, "Idempotency-Key", "k")
 	require.Equal(t, http.StatusConflict, lost.status, lost.raw)
 	require.Contains(t, lost.raw, "was changed")

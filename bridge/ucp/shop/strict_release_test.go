@@ -5,18 +5,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/internal/schematest"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
+	"github.com/strabo-engine/strabo/enactment"
 )
 
 // paysWith is a payment of newer releases.
@@ -283,4 +288,55 @@ func TestOutcomesOverMCP(t *testing.T) {
 	require.Equal(t, completed["order"], late["order"])
 	got, gone := call("get_checkout", `"id":"none"`)
 	require.Equal(t, "error", gone["ucp"].(map[string]any)["status"], got.raw)
+}
+
+// TestABodyOfWhatHasNone: what comes with a request that has no body says nothing, and breaks nothing.
+func TestABodyOfWhatHasNone(t *testing.T) {
+	f := openStrict(t)
+	sessions := aprilPath + "/checkout-sessions"
+	id := f.say("POST", sessions, ready).id()
+	body := `{"context":{"address_country":"GR"},"payment":{},"line_items":[]}`
+	got := f.say("GET", sessions+"/"+id, body)
+	require.Equal(t, 200, got.status, got.raw)
+	require.Equal(t, id, got.id())
+	got = f.say("GET", aprilPath+"/orders/none", body)
+	require.Contains(t, got.raw, "not_found")
+	got = f.say("POST", sessions+"/"+id+"/cancel", body)
+	require.Equal(t, "canceled", got.body["status"], got.raw)
+}
+
+// blind is an executor that shows nothing of what it knows, for a while.
+type blind struct {
+	adapter.Attendant
+	now atomic.Bool
+}
+
+func (b *blind) Visit(ctx context.Context, who enactment.Identity, key enactment.Key, how adapter.Freshness) (adapter.Visit, error) {
+	if b.now.Load() && how == adapter.Known {
+		return nil, adapter.ErrUnavailable
+	}
+	return b.Attendant.Visit(ctx, who, key, how)
+}
+
+// TestAnOutcomeThatCannotBeShown: where the checkout that tells it cannot be read, the request is to be repeated, and is told
+// then.
+func TestAnOutcomeThatCannotBeShown(t *testing.T) {
+	to := newTown(t)
+	b, agents := to.open(t), newAgency(t)
+	executor := &blind{Attendant: b.attendance}
+	var err error
+	b.inside, err = ucp.NewInbound(b.rules, executor, ucp.InboundOptions{
+		Keys: keyvalue.NewMemory(ucp.KeysRemembered), Store: b.store, PaymentHandlers: to.data.Handlers,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	f := &front{allReleases(t, b, nil), t, agents}
+	at := aprilPath + "/checkout-sessions/" + f.say("POST", aprilPath+"/checkout-sessions", ready).id()
+	executor.now.Store(true)
+	again := f.say("POST", at+"/complete", paysWith("fail_token"), "Idempotency-Key", "k")
+	require.Equal(t, http.StatusServiceUnavailable, again.status, again.raw)
+	executor.now.Store(false)
+	told := f.say("POST", at+"/complete", paysWith("fail_token"), "Idempotency-Key", "k")
+	require.Equal(t, http.StatusOK, told.status, told.raw)
+	require.Equal(t, []string{"error payment_failed $.payment.instruments[0] recoverable"}, told.messages())
 }

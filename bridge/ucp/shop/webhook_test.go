@@ -261,3 +261,31 @@ func (s *slowTill) Take(ctx context.Context, payment shop.Payment) error {
 	defer s.mu.Unlock()
 	return s.Payments.Take(ctx, payment)
 }
+
+// TestANoteOfADeclinedPayment: a payment that comes long after another was declined is noted down anew, lest the old note is
+// crossed out, as one that nothing came of, before the process that takes the payment has died.
+func TestANoteOfADeclinedPayment(t *testing.T) {
+	b := newTown(t).open(t, func(_ *shop.Options, io *ucp.InboundOptions) {
+		io.Store = &forestalled{io.Store, func(name string) error {
+			if strings.HasPrefix(name, "order.") { // As far as this process comes.
+				return keyvalue.ErrUnavailable
+			}
+			return nil
+		}}
+	})
+	for age, anew := range map[time.Duration]bool{time.Second: false, 9 * time.Minute: true} {
+		id := b.create("wick-cotton", 1).id()
+		since := time.Now().Add(-age)
+		note, err := json.Marshal(map[string]any{"event": "order_placed", "checkout": id, "since": since, "next": time.Now().Add(time.Minute)})
+		require.NoError(t, err)
+		_, err = b.store.Put(t.Context(), "outbox."+id, note, 0)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusServiceUnavailable, b.complete(id, shop.TokenPays).status)
+		require.Equal(t, "completed", b.get(id).state())
+		entry, err := b.store.Get(t.Context(), "outbox."+id)
+		require.NoError(t, err)
+		var found struct{ Since time.Time }
+		require.NoError(t, json.Unmarshal(entry.Value, &found))
+		require.Equal(t, anew, found.Since.After(since), "%s after the other", age)
+	}
+}

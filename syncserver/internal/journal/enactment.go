@@ -268,6 +268,29 @@ func (j *Journal) catchUp(ctx context.Context, e *Enactment) error {
 	return nil
 }
 
+// reach brings an enactment up to what the stream's leader has. Where a replica that is behind answers what is read, it is
+// read again.
+func (j *Journal) reach(ctx context.Context, e *Enactment) error {
+	ctx, cancel := context.WithTimeout(ctx, j.Timeout)
+	defer cancel()
+	for backoff := stream.FirstBackoff; ; {
+		last, err := j.reader.Last(ctx, j.Subjects.Log(e.key))
+		if err != nil {
+			return err
+		}
+		if last.Sequence == e.last {
+			e.loaded, e.doubt = true, false
+			return nil
+		}
+		if err := j.catchUp(ctx, e); err != nil || e.last >= last.Sequence {
+			return err
+		}
+		if backoff, err = stream.Pause(ctx, backoff); err != nil {
+			return fmt.Errorf("%w: %w", stream.ErrUnavailable, err)
+		}
+	}
+}
+
 // fold reads what follows on what is known. If the log turns out to be long and that may be said, it stops at once.
 func (j *Journal) fold(ctx context.Context, e *Enactment, mayBeLong bool) (long bool, err error) {
 	err = j.reader.Read(ctx, j.Subjects.Log(e.key), e.last+1, func(m stream.Message) (bool, error) {

@@ -254,18 +254,15 @@ func (j *Journal) Look(ctx context.Context, key enactment.Key, latest, begun boo
 		return err
 	}
 	defer done()
-	known := e.last > 0 && !e.doubt || begun
-	if known && latest && !begun && !j.Alone {
-		last, err := j.reader.Last(ctx, j.Subjects.Log(key))
-		if err != nil {
-			return err
-		}
-		known = last.Sequence == e.last
+	others := latest && !begun && !j.Alone // may have written what is asked for
+	switch {
+	case others:
+		err = j.reach(ctx, e)
+	case !begun && (e.last == 0 || e.doubt):
+		err = j.catchUp(ctx, e)
 	}
-	if !known {
-		if err := j.catchUp(ctx, e); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	view(e)
 	return nil

@@ -226,12 +226,12 @@ func Contracts() (*policy.Contracts, error) {
 
 // Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, instrument, which
 // makes payment_data of a payment, contents, which compares what a checkout contains with what was asked for, review, which
-// finds what forbids an autonomous completion, payment, which checks how a checkout is paid, and extensions, which holds what is
-// asked for against what is active with the shop.
+// finds what forbids an autonomous completion, payment, which checks how a checkout is paid, committed, which holds what was
+// completed against what was agreed to, and extensions, which holds what is asked for against what is active with the shop.
 func Hooks(choices Choices) map[string]bridge.Hook {
 	return map[string]bridge.Hook{
 		"fulfillment": choices.arrange, "instrument": instrument, "contents": contents, "review": review, "payment": payment,
-		"extensions": asksActive,
+		"extensions": asksActive, "committed": committed,
 	}
 }
 

@@ -18,13 +18,14 @@ const (
 	SeverityFinal       = "unrecoverable"         // nobody, in this checkout
 )
 
-// Codes of the errors that the review adds to what a shop says.
+// Codes of the errors that are added to what a shop says.
 const (
 	CodeTotalsMismatch     = "totals_mismatch"      // the totals do not add up
 	CodeContentsDiffer     = "contents_differ"      // it contains what nobody has asked for
 	CodeCurrencyDiffers    = "currency_differs"     // it is in another currency than was asked for
 	CodeDisclosureNotShown = "disclosure_not_shown" // the platform cannot show what has to be shown
 	CodeEscalation         = "escalation_required"  // the shop asks for the buyer and does not say why
+	CodeTotalDiffers       = "total_differs"        // it was completed for another sum than was agreed to
 	CodeStatusUnknown      = "status_unknown"       // the status is none of a checkout that could be paid
 )
 

@@ -102,8 +102,11 @@ func describeRejected(r shopper.RejectedCode) string {
 // describeUnknown says for a person all that may help to find out what became of a purchase.
 func (c *buyCommand) describeUnknown(u *counter.UnknownError) string {
 	text := "strabo: nobody can tell whether there is an order: "
-	if u.Order == counter.OrderNone {
+	switch u.Order {
+	case counter.OrderNone:
 		text = "strabo: no order: nothing was paid, but "
+	case counter.OrderPlaced:
+		text = "strabo: there is an order, but not as it was agreed to: "
 	}
 	text += story.Short(u.Detail, longestWords) + "\n"
 	if u.Checkout != "" {

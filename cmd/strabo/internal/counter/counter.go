@@ -72,8 +72,9 @@ type Options struct {
 
 // Counter is a place to buy at one shop. It is safe for concurrent use.
 type Counter struct {
-	engine  *engine.Engine
-	shopper agent
+	engine   *engine.Engine
+	shopper  agent
+	outbound *ucp.Outbound
 	// ctx ends when the counter is closed, and when the fate of a call is unknown, with that as its cause.
 	ctx    context.Context
 	stop   context.CancelCauseFunc
@@ -154,7 +155,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 		patience.Until = time.Now().Add(options.Patience)
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
-	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
+	c.outbound, err = ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
 		Profile: options.Profile, Signer: options.Signer, Orders: options.Orders, Mandates: options.Mandate != nil,
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: patience, Discloses: options.Show != nil,
@@ -173,7 +174,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 		return fmt.Errorf("counter: %w", err)
 	}
 	go func() { c.errors <- c.shopper.Run(c.ctx) }()
-	go func() { c.errors <- outbound.Run(c.ctx) }()
+	go func() { c.errors <- c.outbound.Run(c.ctx) }()
 	return nil
 }
 
@@ -203,12 +204,24 @@ func (c *Counter) Buy(ctx context.Context, wish shopper.Wish) (shopper.Ending, e
 	defer cancel(nil)
 	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })()
 	ending, err := c.shopper.Buy(ctx, wish)
+	if err == nil && ending.Action == "Completed" {
+		err = c.agreed(ctx, KeyOf(wish.ID))
+	}
 	if err == nil {
 		c.mu.Lock()
 		delete(c.last, KeyOf(wish.ID))
 		c.mu.Unlock()
 	}
 	return ending, err
+}
+
+// agreed waits until the order that was placed is held against what was agreed to, which the bridge does after it has said
+// that there is one. The error is the divergence, if it is another, or the cause of ctx.
+func (c *Counter) agreed(ctx context.Context, key enactment.Key) error {
+	if err := c.outbound.Settle(ctx, key); err != nil && !errors.Is(err, bridge.ErrNotHeld) {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return context.Cause(ctx)
 }
 
 // Follow blocks while what becomes of orders is followed: until ctx ends, or it can be followed no more, and then the

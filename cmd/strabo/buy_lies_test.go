@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -87,4 +89,28 @@ func TestBuyTellsOfAnotherOrder(t *testing.T) {
 		require.Equal(t, "diverged", lastRecord(t, out)["kind"])
 	}
 	require.Len(t, shop.keys("complete"), 1)
+}
+
+// TestBuyIsNotLedForEver: a shop that says something else whenever it is looked at, and sends the buyer about, is given up.
+// It takes some seconds, so it runs where STRABO_TEST_KILLS asks for heavy tests.
+func TestBuyIsNotLedForEver(t *testing.T) {
+	if os.Getenv("STRABO_TEST_KILLS") == "" {
+		t.Skip("STRABO_TEST_KILLS is not set")
+	}
+	t.Parallel()
+	looks := 0
+	shop := openPaperShop(t, nil)
+	shop.answer = func(operation string, w http.ResponseWriter, r *http.Request) bool {
+		if operation == "cancel" {
+			return false
+		}
+		looks++
+		return replying(operation, map[bool]int{true: 201, false: 200}[operation == "create"], shop.checkout("requires_escalation", fmt.Sprintf(
+			`,"continue_url":"https://shop.example/%d","messages":[{"type":"error","code":"c","content":"n %[1]d","severity":"requires_buyer_input"}]`, looks,
+		)))(operation, w, r)
+	}
+	code, out, err := runStrabo("", shop.buy("--timeout", "2m")...)
+	require.Equal(t, exitNo, code, err)
+	require.Equal(t, "Cancelled: The checkout has changed too often.\n", out)
+	require.Less(t, looks, 300)
 }

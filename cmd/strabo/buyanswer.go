@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
@@ -209,7 +210,10 @@ func neverAsked(reason enactment.Value) (string, bool) {
 }
 
 // unasked are the codes of reasons that are the bridge's own.
-var unasked = []string{"request_invalid", "payment_invalid", ucp.CodeInactive, ucp.CodeNotTaken}
+var unasked = []string{
+	"request_invalid", "payment_invalid", ucp.CodeInactive, ucp.CodeNotTaken,
+	policy.CodeDisabled, policy.CodeNoSubject, policy.CodeInvalidArguments, policy.CodeNotApproved,
+}
 
 // wordsOf finds the sentence in a reason, whatever shape it has; the reason itself if there is none.
 func wordsOf(reason enactment.Value) string {

@@ -65,7 +65,7 @@ type OutboundOptions struct {
 	Logger *slog.Logger
 	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks. {release} in it
 	// stands for the release that is spoken, as a platform that speaks several has a profile for each: see
-	// [PlatformProfile]. Without one, have [Discover] find 2026-01-11 alone; at a shop of a later release it is warned.
+	// [PlatformProfile]. Without one, give [Discover] those of [ReleasesFor]; at a shop of a later release it is warned.
 	Profile string
 	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
 	// that check signatures will refuse them.

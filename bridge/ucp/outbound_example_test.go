@@ -17,7 +17,7 @@ import (
 // A shop that has never heard of the engine plays the Business, with a journal that survives a restart.
 func ExampleNewOutbound() {
 	ctx := context.Background()
-	business, err := ucp.Discover(ctx, nil, "https://shop.example")
+	business, err := ucp.Discover(ctx, nil, "https://shop.example", ucp.ReleasesFor("")...)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -201,11 +201,7 @@ func (c *buyCommand) releases() []wire.Release {
 	if c.Release != "" {
 		return []wire.Release{wire.Release(c.Release)}
 	}
-	releases := wire.Releases()
-	if c.Profile == "" {
-		slices.Reverse(releases)
-	}
-	return releases
+	return ucp.ReleasesFor(c.Profile)
 }
 
 // discover finds a shop that can be called over a transport; over any if it is empty.

@@ -116,6 +116,9 @@ func (r *run) replay(e *Entry, happened map[string]any) error {
 			r.finished = true
 		}
 	case EntryAnswered:
+		if e.Attempt != nil && e.At.Before(r.bridge.started) {
+			r.before = append(r.before, e.Attempt)
+		}
 		if len(r.pending) > 0 {
 			r.finished = r.finished || r.pending[0].last
 			r.pending = r.pending[1:]

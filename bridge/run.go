@@ -27,6 +27,8 @@ type run struct {
 	waiting  *Entry // of that step, if it waits for the remote party
 	pending  []pending
 	finished bool // but for what is pending
+	// before are the answers that were accepted before this bridge was started.
+	before []*Answer
 
 	world       map[string]any
 	bound       map[string]any

@@ -271,6 +271,9 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return fmt.Errorf("there is no shop to buy at: %w", err)
 	}
+	if c.Profile == "" && business.Release != wire.January11 {
+		fmt.Fprintf(s.err, "strabo: shops of UCP %s ask for the platform's profile, so --profile is needed (see strabo profile)\n", business.Release)
+	}
 	instrument, err := c.instrument(business)
 	if err != nil {
 		return err

@@ -72,9 +72,8 @@ type Options struct {
 
 // Counter is a place to buy at one shop. It is safe for concurrent use.
 type Counter struct {
-	engine   *engine.Engine
-	shopper  agent
-	outbound *ucp.Outbound
+	engine  *engine.Engine
+	shopper agent
 	// ctx ends when the counter is closed, and when the fate of a call is unknown, with that as its cause.
 	ctx    context.Context
 	stop   context.CancelCauseFunc
@@ -83,6 +82,7 @@ type Counter struct {
 	endpoint string
 	purchase *Purchase
 	journal  bridge.Journal
+	written  chan struct{} // has room for one: that there is something new in the journal
 
 	mu   sync.Mutex
 	last map[enactment.Key]lastCalls // of each checkout whose end is not known
@@ -124,6 +124,8 @@ func Open(business *ucp.Business, options Options) (*Counter, error) {
 	if c.purchase != nil {
 		c.journal = c.purchase
 	}
+	c.written = make(chan struct{}, 1)
+	c.journal = noting{c.journal, c.written}
 	if c.engine, err = options.Engine(rules, options.Recorder); err != nil {
 		return nil, fmt.Errorf("counter: %w", err)
 	}
@@ -155,7 +157,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 		patience.Until = time.Now().Add(options.Patience)
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
-	c.outbound, err = ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
+	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
 		Profile: options.Profile, Signer: options.Signer, Orders: options.Orders, Mandates: options.Mandate != nil,
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: patience, Discloses: options.Show != nil,
@@ -174,7 +176,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 		return fmt.Errorf("counter: %w", err)
 	}
 	go func() { c.errors <- c.shopper.Run(c.ctx) }()
-	go func() { c.errors <- c.outbound.Run(c.ctx) }()
+	go func() { c.errors <- outbound.Run(c.ctx) }()
 	return nil
 }
 
@@ -218,10 +220,48 @@ func (c *Counter) Buy(ctx context.Context, wish shopper.Wish) (shopper.Ending, e
 // agreed waits until the order that was placed is held against what was agreed to, which the bridge does after it has said
 // that there is one. The error is the divergence, if it is another, or the cause of ctx.
 func (c *Counter) agreed(ctx context.Context, key enactment.Key) error {
-	if err := c.outbound.Settle(ctx, key); err != nil && !errors.Is(err, bridge.ErrNotHeld) {
-		return cmp.Or(context.Cause(ctx), err)
+	for {
+		entries, err := c.journal.Load(ctx, key)
+		if err != nil {
+			return fmt.Errorf("counter: %w", err)
+		}
+		next := ""
+		for _, e := range entries {
+			switch {
+			case e.Kind == bridge.EntryKnown && e.Attempt != nil && e.Attempt.Action == "Completed":
+				next = e.Next
+			case next != "" && e.Step == next && e.Kind == bridge.EntryDiverged:
+				<-ctx.Done() // Somebody is told of it right after it was written down.
+				return context.Cause(ctx)
+			case next != "" && e.Step == next && e.Kind == bridge.EntryKnown:
+				return nil
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		select {
+		case <-c.written:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	return context.Cause(ctx)
+}
+
+// noting is a journal that tells when something was written.
+type noting struct {
+	bridge.Journal
+	written chan struct{} // has room for one
+}
+
+// Append implements [bridge.Journal].
+func (n noting) Append(ctx context.Context, e bridge.Entry) error {
+	err := n.Journal.Append(ctx, e)
+	select {
+	case n.written <- struct{}{}:
+	default:
+	}
+	return err
 }
 
 // Follow blocks while what becomes of orders is followed: until ctx ends, or it can be followed no more, and then the

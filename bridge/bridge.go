@@ -301,6 +301,9 @@ func (b *Bridge) settleInTurn(ctx context.Context, e adapter.Enactment, again bo
 		if err != nil {
 			return nil, err
 		}
+		if !again {
+			b.forgotten(ctx, e, r)
+		}
 		if r.done() || r.waiting != nil && len(r.pending) == 0 {
 			continue
 		}
@@ -341,6 +344,27 @@ func (b *Bridge) settleInTurn(ctx context.Context, e adapter.Enactment, again bo
 		}
 	}
 	return unmade, nil
+}
+
+// forgotten warns, once, of an answer that the journal has and the enactment has not, where that is up to date: the executor
+// has forgotten what the journal remembers, so whoever waits for the answer waits for ever.
+func (b *Bridge) forgotten(ctx context.Context, e adapter.Enactment, r *run) {
+	if len(r.before) == 0 || !r.done() || b.gaveUp(r) {
+		return
+	}
+	made := make(map[string]bool)
+	for i := range e.Instances() {
+		made[i.Attempt] = true
+	}
+	for _, answer := range r.before {
+		if !made[answer.ID] {
+			b.giveUp(r)
+			b.log.WarnContext(ctx, "the journal has an answer that the enactment has not: it belongs to another executor, or to one that "+
+				"has lost its memory, and nothing is answered; begin a new enactment, or use a journal of its own for each executor",
+				"enactment", r.key, "action", r.plan.action, "answer", answer.Action)
+			return
+		}
+	}
 }
 
 func (b *Bridge) gaveUp(r *run) bool {

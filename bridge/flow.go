@@ -113,7 +113,7 @@ func (c *checker) step(p *plan, s *step, in flow, leave func(*answer, flow)) {
 		in.tainted = tainted
 	}
 	if s.unmade != nil {
-		c.answer(p, s, s.unmade, roots(append(before, rootNone)...), in, leave)
+		c.answer(p, s, s.unmade, roots(append(before, rootNone, rootDenied)...), in, leave)
 	}
 	for _, a := range []*answer{s.lost, s.late} {
 		if a != nil {

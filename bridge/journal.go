@@ -11,7 +11,9 @@ import (
 
 // Journal remembers what a bridge has sent and learnt, so that an observation that is handled again after a restart
 // goes on where it was, with the same idempotency keys, instead of sending anything twice. It goes with the role: two
-// bridges that share a role must share its journal. It never holds a secret, but it does hold what the remote party
+// bridges that share a role must share its journal. And it goes with the executor: where enactments end with the process,
+// as in one that is in memory, so must the journal, for what it calls answered is not answered again, and in an enactment
+// that has been begun anew nobody knows the answer. It never holds a secret, but it does hold what the remote party
 // answered, in so far as a mapping binds or keeps it. Implementations are safe for concurrent use.
 type Journal interface {
 	// Load gives the entries of an enactment in the order in which they were appended.

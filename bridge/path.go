@@ -22,12 +22,13 @@ const (
 	rootStatus   = "status"   // the answer to the step's status query
 	rootExchange = "exchange" // key, request and sends of the step's exchange
 	rootNone     = "none"     // why a hook could not choose
+	rootDenied   = "denied"   // the code of why the policy does not let the request leave
 	rootEach     = "each"     // the element that !each is at
 )
 
 var rootNeedsName = map[string]bool{
 	rootObserved: true, rootHappened: true, rootBound: true, rootKept: true, rootSettings: true,
-	rootResponse: false, rootStatus: false, rootExchange: true, rootNone: false, rootEach: false,
+	rootResponse: false, rootStatus: false, rootExchange: true, rootNone: false, rootDenied: false, rootEach: false,
 }
 
 // reference is one mention of a root in a path or condition; name is empty where the root has no names.
@@ -141,7 +142,7 @@ func readReference(text string, at int) (reference, int, error) {
 	needs, known := rootNeedsName[root]
 	if !known {
 		return reference{}, at, fmt.Errorf("%q: a path begins with $.observed, $.happened, $.bound, $.kept, $.settings, "+
-			"$.response, $.status, $.exchange, $.none or $.each", text)
+			"$.response, $.status, $.exchange, $.none, $.denied or $.each", text)
 	}
 	if !needs {
 		return reference{root: root}, at, nil

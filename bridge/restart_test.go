@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -244,4 +245,31 @@ func TestSecretsReachNobodyButTheRemoteParty(t *testing.T) {
 	assert.Contains(t, told, `{\"card\":\"[secret]\",\"reference\":\"none\"}`)
 	assert.Contains(t, string(written), got[1].key)
 	assert.Equal(t, 2, strings.Count(string(written), `"open"`), "one exchange, however often it is sent")
+}
+
+// TestAJournalOfAnotherExecutor: where the journal has an answer and the enactment has not, nothing is answered, and that is
+// said; where both have it nothing is.
+func TestAJournalOfAnotherExecutor(t *testing.T) {
+	const says = "the journal has an answer that the enactment has not"
+	logged := func(s *stage) int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return strings.Count(s.logs.String(), says)
+	}
+	first, journal := newStage(t), &bridge.MemoryJournal{}
+	stop := first.start(with(journal))
+	first.booked()
+	stop()
+	stop = first.start(with(journal))
+	first.hotel.on(pay, reply(200, `{"receipt":"q1"}`))
+	first.pay()
+	first.expect("Paid")
+	stop()
+	require.Zero(t, logged(first))
+
+	other := newStage(t)
+	other.start(with(journal))
+	other.ask()
+	require.Eventually(t, func() bool { return logged(other) == 1 }, 30*time.Second, time.Millisecond)
+	require.Empty(t, other.hotel.requests())
 }

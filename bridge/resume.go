@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -16,13 +17,7 @@ func (b *Bridge) resume(ctx context.Context, plan *plan, e adapter.Enactment, in
 		bound: make(map[string]any), kept: make(map[string]any), lastStep: plan.steps[0].name,
 	}
 	var err error
-	if r.principal, err = b.options.Principal(ctx, r.key, instance); err != nil {
-		return nil, fmt.Errorf("bridge: on whose behalf: %w", err)
-	}
 	if r.instance, err = b.instanceName(instance); err != nil {
-		return nil, err
-	}
-	if r.scrub, err = newScrubber(b.rules, e.Instances()); err != nil {
 		return nil, err
 	}
 	entries, err := b.options.Journal.Load(ctx, r.key)
@@ -30,13 +25,27 @@ func (b *Bridge) resume(ctx context.Context, plan *plan, e adapter.Enactment, in
 		return nil, fmt.Errorf("bridge: load journal: %w", err)
 	}
 	happened := make(map[string]any)
-	for i := range e.Instances() {
-		happened[i.Action] = true
-	}
+	kept := make(enactment.Values) // What was kept last counts, and only that is worth decoding.
 	for i := range entries {
+		maps.Copy(kept, entries[i].Kept)
 		if err := r.replay(&entries[i], happened); err != nil {
 			return nil, err
 		}
+	}
+	if r.done() {
+		return r, nil // Most are, and need nothing more.
+	}
+	if r.principal, err = b.options.Principal(ctx, r.key, instance); err != nil {
+		return nil, fmt.Errorf("bridge: on whose behalf: %w", err)
+	}
+	if r.scrub, err = newScrubber(b.rules, e.Instances()); err != nil {
+		return nil, err
+	}
+	for i := range e.Instances() {
+		happened[i.Action] = true
+	}
+	if err := decodeInto(r.kept, kept); err != nil {
+		return nil, err
 	}
 	observed := make(map[string]any)
 	for name, value := range instance.Values() {
@@ -72,9 +81,6 @@ func (b *Bridge) instanceName(instance enactment.Instance) (string, error) {
 }
 
 func (r *run) replay(e *Entry, happened map[string]any) error {
-	if err := decodeInto(r.kept, e.Kept); err != nil {
-		return err
-	}
 	if e.Kind == EntryAnswered && e.Attempt != nil {
 		happened[e.Attempt.Action] = true
 	}
@@ -110,6 +116,9 @@ func (r *run) replay(e *Entry, happened map[string]any) error {
 			r.finished = true
 		}
 	case EntryAnswered:
+		if e.Attempt != nil && e.At.Before(r.bridge.started) {
+			r.before = append(r.before, e.Attempt)
+		}
 		if len(r.pending) > 0 {
 			r.finished = r.finished || r.pending[0].last
 			r.pending = r.pending[1:]

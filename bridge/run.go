@@ -27,6 +27,8 @@ type run struct {
 	waiting  *Entry // of that step, if it waits for the remote party
 	pending  []pending
 	finished bool // but for what is pending
+	// before are the answers that were accepted before this bridge was started.
+	before []*Answer
 
 	world       map[string]any
 	bound       map[string]any
@@ -99,7 +101,7 @@ func (r *run) answer(ctx context.Context) error {
 		}
 		r.last, r.said, r.sensitive, r.approval = nil, nil, false, ""
 		err := r.step(ctx, s)
-		for _, root := range []string{rootResponse, rootStatus, rootExchange, rootNone} {
+		for _, root := range []string{rootResponse, rootStatus, rootExchange, rootNone, rootDenied} {
 			delete(r.world, root)
 		}
 		if err == nil {
@@ -163,6 +165,9 @@ func (r *run) unmadeRequest(ctx context.Context, s *step, chosen enactment.Value
 	detail := r.scrub.text(why.Error(), true)
 	if s.unmade != nil {
 		r.world[rootNone] = detail
+		if denied := (*policy.DeniedError)(nil); errors.As(why, &denied) {
+			r.world[rootDenied] = denied.Code()
+		}
 		return r.conclude(ctx, s, s.unmade, 0, chosen)
 	}
 	err := fmt.Errorf("bridge: step %s of %s: %s", s.name, r.plan.action, detail)

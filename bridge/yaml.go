@@ -19,10 +19,12 @@ type reader struct {
 	file   string
 	faults Faults
 	hooks  map[string]Hook
-	define map[string]template
-	places map[any]place // of *path and *condition
-	inEach int
-	depth  int
+	// anyHook tells that every hook is taken to be there.
+	anyHook bool
+	define  map[string]template
+	places  map[any]place // of *path and *condition
+	inEach  int
+	depth   int
 }
 
 func (r *reader) fault(at *yaml.Node, format string, arguments ...any) {

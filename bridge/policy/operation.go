@@ -86,6 +86,28 @@ func (e *DeniedError) Error() string {
 	return text
 }
 
+// Codes of the reasons of a [DeniedError], for programs: see [DeniedError.Code].
+const (
+	CodeDisabled         = "operation_disabled"
+	CodeNoSubject        = "subject_missing"
+	CodeInvalidArguments = "arguments_invalid"
+	CodeNotApproved      = "approval_denied" // or it was not given in time, or there is nobody to ask
+)
+
+// Code gives the code of the reason.
+func (e *DeniedError) Code() string {
+	switch {
+	case errors.Is(e.Reason, ErrDisabled):
+		return CodeDisabled
+	case errors.Is(e.Reason, ErrNoSubject):
+		return CodeNoSubject
+	case errors.Is(e.Reason, ErrNotApproved):
+		return CodeNotApproved
+	default:
+		return CodeInvalidArguments
+	}
+}
+
 // Unwrap gives the reason.
 func (e *DeniedError) Unwrap() error { return e.Reason }
 

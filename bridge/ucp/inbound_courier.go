@@ -352,7 +352,10 @@ func (c *courier) tell(ctx context.Context, n notice) {
 		}
 	case ctx.Err() != nil:
 		return
-	case time.Since(n.Since) > tellUntil || errors.Is(err, errNobody):
+	case errors.Is(err, errNobody): // It may ask for the order, and nobody has to do anything about it.
+		log.InfoContext(ctx, "ucp: the platform is not told of its order", "error", err)
+		err = c.cross(ctx, n)
+	case time.Since(n.Since) > tellUntil:
 		log.WarnContext(ctx, "ucp: the platform cannot be told of its order", "error", err)
 		err = c.cross(ctx, n)
 	default:

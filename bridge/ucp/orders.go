@@ -52,6 +52,7 @@ type OrdersOptions struct {
 //
 // Beside that each order is looked at from time to time (GET /orders/{id}, of UCP 2026-04-08, which the public servers of
 // 2026-01-11 have as well), until all of it is delivered. Where a shop has no such thing there are webhooks alone.
+// An order that has changed 256 times is followed no more, which is logged.
 //
 // It is safe for concurrent use.
 type Orders struct {

@@ -55,6 +55,8 @@ type work struct {
 	look, looked time.Time
 	pause        time.Duration
 	failing      bool
+	// full tells that the order has changed too often to be followed any more.
+	full bool
 	// opened tells that it is known where the checkout was opened.
 	opened bool
 	// said and revision are what was stated last, and where, in so far as the enactment does not show it yet.
@@ -69,6 +71,9 @@ const (
 	soonest = time.Second
 	// mostFollowed is how many orders of a shop are worked on at once.
 	mostFollowed = 16
+	// mostRevised is the last revision at which a change of an order is recorded. No order takes as many; a shop that says
+	// something else whenever it is asked would fill the log.
+	mostRevised = 256
 	// mostHeld is how many orders of a shop are held, beside those that something is expected of.
 	mostHeld = 16384
 )

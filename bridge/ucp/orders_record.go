@@ -138,7 +138,7 @@ func (d *orderDesk) see(ctx context.Context, f *followed, e adapter.Enactment, p
 		return err
 	}
 	f.work.look = time.Time{}
-	if look := d.orders.options.Look; look > 0 && !Delivered(f.work.said) {
+	if look := d.orders.options.Look; look > 0 && !f.work.full && !Delivered(f.work.said) {
 		f.work.look = time.Now().Add(jitter(look))
 	}
 	return nil
@@ -183,6 +183,13 @@ func (d *orderDesk) state(ctx context.Context, f *followed, e adapter.Enactment,
 	}
 	f.work.revision, f.work.said = revision, said
 	if said.Equal(notice) {
+		return nil
+	}
+	if revision >= mostRevised {
+		if !f.work.full {
+			f.work.full = true
+			d.log.WarnContext(ctx, "ucp: the order has changed too often, and is followed no more", "enactment", e.Key(), "revision", revision)
+		}
 		return nil
 	}
 	var key map[string]enactment.Value

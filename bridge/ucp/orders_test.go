@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +34,7 @@ type kiosk struct {
 	pays     chan struct{} // a payment waits for it, if it is there
 	declines bool
 	order    string // empty: there is no such resource
+	restless bool   // the order is another whenever it is looked at
 	looks    int
 }
 
@@ -66,6 +68,9 @@ func (k *kiosk) Call(ctx context.Context, r bridge.Request) (bridge.Response, er
 		defer k.mu.Unlock()
 		if k.looks++; k.order == "" {
 			return say(404, `{"detail":"no such thing"}`)
+		}
+		if k.restless {
+			return say(200, `%s,"looked":%d}`, strings.TrimSuffix(k.order, "}"), k.looks)
 		}
 		return say(200, "%s", k.order)
 	}
@@ -286,5 +291,26 @@ func TestLookingAtOrders(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, k.looks, "a shop that has no such thing is not asked again")
 		require.Empty(t, s.changed)
+	})
+}
+
+// TestRestlessOrders: a shop that says something else of an order whenever it is asked does not fill the log.
+// It takes some seconds, so it runs where STRABO_TEST_KILLS asks for heavy tests.
+func TestRestlessOrders(t *testing.T) {
+	if os.Getenv("STRABO_TEST_KILLS") == "" {
+		t.Skip("STRABO_TEST_KILLS is not set")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		k := &kiosk{order: orderOf() + "}", restless: true}
+		s := newStand(t, k, time.Minute)
+		defer s.stop()
+		s.opens()
+		s.pays()
+		time.Sleep(48 * time.Hour)
+		synctest.Wait()
+		require.Len(t, s.changed, 255, "revisions 2 to 256")
+		require.InDelta(t, 256, k.looks, 10, "it is not asked any more")
+		require.Equal(t, 200, s.tells(s.here, "a", time.Now(), orderOf("shipped")))
+		require.Len(t, s.changed, 255)
 	})
 }

@@ -65,7 +65,7 @@ type OutboundOptions struct {
 	Logger *slog.Logger
 	// Profile is the URL of the platform's profile, sent as UCP-Agent. It must have no quotation marks. {release} in it
 	// stands for the release that is spoken, as a platform that speaks several has a profile for each: see
-	// [PlatformProfile]. Without one, have [Discover] find 2026-01-11 alone; at a shop of a later release it is warned.
+	// [PlatformProfile]. Without one, give [Discover] those of [ReleasesFor]; at a shop of a later release it is warned.
 	Profile string
 	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
 	// that check signatures will refuse them.
@@ -226,12 +226,12 @@ func Contracts() (*policy.Contracts, error) {
 
 // Hooks are the hooks that a mapping of UCP may use: fulfillment, which says how to arrange delivery, instrument, which
 // makes payment_data of a payment, contents, which compares what a checkout contains with what was asked for, review, which
-// finds what forbids an autonomous completion, payment, which checks how a checkout is paid, and extensions, which holds what is
-// asked for against what is active with the shop.
+// finds what forbids an autonomous completion, payment, which checks how a checkout is paid, committed, which holds what was
+// completed against what was agreed to, and extensions, which holds what is asked for against what is active with the shop.
 func Hooks(choices Choices) map[string]bridge.Hook {
 	return map[string]bridge.Hook{
 		"fulfillment": choices.arrange, "instrument": instrument, "contents": contents, "review": review, "payment": payment,
-		"extensions": asksActive,
+		"extensions": asksActive, "committed": committed,
 	}
 }
 

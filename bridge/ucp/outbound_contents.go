@@ -29,6 +29,45 @@ func contents(_ context.Context, input any) (any, error) {
 	return "same", nil
 }
 
+// committed is the hook committed: it holds a checkout that was completed, "completed", against what was agreed to,
+// "agreed", which has line_items, currency and totals of the model of package wire: what it contains, and the sum. What a
+// shop says nothing of any more, now that there is an order, is as it was. Anything else gives a [bridge.NoChoice].
+func committed(_ context.Context, input any) (any, error) {
+	both, _ := input.(map[string]any)
+	agreed, _ := both["agreed"].(map[string]any)
+	completed, _ := both["completed"].(map[string]any)
+	asked := map[string]any{"line_items": completed["line_items"]}
+	if completed["currency"] != nil {
+		asked["currency"] = agreed["currency"]
+	}
+	if completed["line_items"] != nil {
+		asked["line_items"] = agreed["line_items"]
+	}
+	if d := compare(asked, completed); d != nil {
+		return nil, unfit(d.code, "%s", d.message)
+	}
+	if want, got := sumOf(agreed["totals"]), sumOf(completed["totals"]); completed["totals"] != nil && want != got {
+		return nil, unfit(CodeTotalDiffers, "the total of the shop's checkout is %s instead of %s", amount(got), amount(want))
+	}
+	return "same", nil
+}
+
+// sumOf is the total of totals; uncertain if there is none, or more than one.
+func sumOf(totals any) int64 {
+	entries, _ := totals.([]any)
+	sum, found := uncertain, 0
+	for _, entry := range entries {
+		if members, _ := entry.(map[string]any); members["type"] == "total" {
+			sum = quantityOf(members["amount"])
+			found++
+		}
+	}
+	if found != 1 {
+		return uncertain
+	}
+	return sum
+}
+
 // difference is how a checkout is not what was asked for.
 type difference struct{ code, message string }
 

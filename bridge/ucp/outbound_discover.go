@@ -119,8 +119,9 @@ func hostOf(u *url.URL) string {
 // on https then, and not at an address that only this machine can reach, see package guard: an address is refused here if
 // the endpoint is one, and what a name leads to when it is called. A shop on this machine may name another place on it.
 // The endpoint has no credentials, query or fragment. The first of the releases is taken that the shop speaks too, if need
-// be by another document that the shop points to; without any they are all that are known, newest first. A draft that is
-// newer than all is taken for the newest.
+// be by another document that the shop points to; without any they are all that are known, newest first, which is right for
+// a platform that has a profile: [ReleasesFor] gives those of any platform. A draft that is newer than all is taken for the
+// newest.
 // The error is a [*VersionError] if there is none, [ErrNoCheckouts] if the shop has no checkouts over REST or MCP, and
 // [ErrUnsafeEndpoint] if the endpoint may not be called.
 func Discover(ctx context.Context, client *http.Client, businessURL string, spoken ...wire.Release) (*Business, error) {
@@ -132,6 +133,17 @@ func Discover(ctx context.Context, client *http.Client, businessURL string, spok
 		spoken = wire.Releases()
 	}
 	return said.business(ctx, client, spoken, negotiation.REST, negotiation.MCP)
+}
+
+// ReleasesFor gives the releases for [Discover] of a platform whose profile is at a URL (see [OutboundOptions.Profile]), the
+// preferred ones first: newest first, but oldest first where the URL is empty, since shops of the later releases refuse whoever
+// has no profile to show.
+func ReleasesFor(profile string) []wire.Release {
+	releases := wire.Releases()
+	if profile == "" {
+		slices.Reverse(releases)
+	}
+	return releases
 }
 
 // DiscoverOver is [Discover] for a platform that calls over one transport: the first of the releases is taken in which

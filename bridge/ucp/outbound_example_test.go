@@ -14,10 +14,10 @@ import (
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
-// A shop that has never heard of the engine plays the Business, with a journal that survives a restart.
+// A shop that has never heard of the engine plays the Business.
 func ExampleNewOutbound() {
 	ctx := context.Background()
-	business, err := ucp.Discover(ctx, nil, "https://shop.example")
+	business, err := ucp.Discover(ctx, nil, "https://shop.example", ucp.ReleasesFor("")...)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -26,13 +26,10 @@ func ExampleNewOutbound() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	journal, err := bridge.OpenFileJournal("outbound.journal")
-	if err != nil {
-		log.Fatal(err)
-	}
+	// It is in memory, and so is the journal by default. With a syncserver.Client, whose enactments outlive the process, a
+	// bridge.FileJournal goes: then no request is sent twice after a restart.
 	executor := syncserver.NewLocal(rules)
 	outbound, err := ucp.NewOutbound(rules, executor, business, ucp.OutboundOptions{
-		Journal: journal,
 		// To pay takes somebody to act for, and somebody who has agreed.
 		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party, Subject: "ada"}, nil

@@ -565,3 +565,25 @@ func decodedWithNumbers(value any) (decoded any, err error) {
 	decoder.UseNumber()
 	return decoded, decoder.Decode(&decoded)
 }
+
+// TestReviewEndsWhatNeverEnds: a checkout that was stated anew too often is not gone on with.
+func TestReviewEndsWhatNeverEnds(t *testing.T) {
+	review := ucp.Hooks(ucp.Choices{})["review"]
+	for answers, code := range map[string]string{"0": "", "99": "", "100": ucp.CodeRevisionsExceeded, "101": ucp.CodeRevisionsExceeded} {
+		got, err := review(t.Context(), map[string]any{
+			"answers": json.Number(answers),
+			"checkout": map[string]any{"status": "ready_for_complete", "totals": []any{
+				map[string]any{"type": "subtotal", "amount": json.Number("5")}, map[string]any{"type": "total", "amount": json.Number("5")},
+			}},
+		})
+		require.NoError(t, err)
+		messages := got.(map[string]any)["messages"].([]any)
+		if code == "" {
+			require.Empty(t, messages, answers)
+			continue
+		}
+		require.Len(t, messages, 1)
+		require.Equal(t, code, messages[0].(map[string]any)["code"])
+		require.Equal(t, ucp.SeverityFinal, messages[0].(map[string]any)["severity"])
+	}
+}

@@ -44,11 +44,11 @@ func TestOutboundContracts(t *testing.T) {
 // TestOutboundPaysOnlyAsDeclared: without somebody to act for, and somebody who has agreed, no payment leaves.
 func TestOutboundPaysOnlyAsDeclared(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*ucp.OutboundOptions)
-		why    string
+		change    func(*ucp.OutboundOptions)
+		why, code string
 	}{
-		"for nobody":        {func(o *ucp.OutboundOptions) { o.Principal = nil }, "needs a trusted subject"},
-		"with nobody asked": {func(o *ucp.OutboundOptions) { o.Approvals = nil }, "not approved: there is nobody to ask"},
+		"for nobody":        {func(o *ucp.OutboundOptions) { o.Principal = nil }, "needs a trusted subject", policy.CodeNoSubject},
+		"with nobody asked": {func(o *ucp.OutboundOptions) { o.Approvals = nil }, "not approved: there is nobody to ask", policy.CodeNotApproved},
 		"under a policy that switches it off": {func(o *ucp.OutboundOptions) {
 			contracts, err := ucp.Contracts()
 			require.NoError(t, err)
@@ -56,13 +56,15 @@ func TestOutboundPaysOnlyAsDeclared(t *testing.T) {
 				"checkout_complete": {LocalPolicy: acc.LocalPolicy{Expose: new(bool)}},
 			}})
 			require.NoError(t, err)
-		}, "not enabled"},
+		}, "not enabled", policy.CodeDisabled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t, true)
 			m := openMarket(t, s.server.URL, test.change)
 			m.complete(m.created(nil), card("google_pay", "x"))
-			assert.Contains(t, text(t, m.expect("Declined"), "decline"), test.why)
+			decline := text(t, m.expect("Declined"), "decline")
+			assert.Contains(t, decline, test.why)
+			assert.Contains(t, decline, `"code":"`+test.code+`"`)
 			assert.Empty(t, s.of("POST complete"))
 			records := m.called()
 			last := records[len(records)-1]

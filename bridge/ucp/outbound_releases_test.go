@@ -331,3 +331,10 @@ func TestResumedPaymentIsNotDeclined(t *testing.T) {
 	}
 	m.never("Declined", "Completed")
 }
+
+// TestReleasesFor: who has no profile to show speaks the release that asks for none, if the shop does.
+func TestReleasesFor(t *testing.T) {
+	require.Equal(t, wire.January11, ucp.ReleasesFor("")[0])
+	require.Equal(t, wire.Newest, ucp.ReleasesFor("https://platform.example/{release}")[0])
+	require.ElementsMatch(t, wire.Releases(), ucp.ReleasesFor(""))
+}

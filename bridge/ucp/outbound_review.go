@@ -18,21 +18,23 @@ const (
 	SeverityFinal       = "unrecoverable"         // nobody, in this checkout
 )
 
-// Codes of the errors that the review adds to what a shop says.
+// Codes of the errors that are added to what a shop says.
 const (
 	CodeTotalsMismatch     = "totals_mismatch"      // the totals do not add up
 	CodeContentsDiffer     = "contents_differ"      // it contains what nobody has asked for
 	CodeCurrencyDiffers    = "currency_differs"     // it is in another currency than was asked for
 	CodeDisclosureNotShown = "disclosure_not_shown" // the platform cannot show what has to be shown
 	CodeEscalation         = "escalation_required"  // the shop asks for the buyer and does not say why
+	CodeTotalDiffers       = "total_differs"        // it was completed for another sum than was agreed to
+	CodeRevisionsExceeded  = "revisions_exceeded"   // the checkout has been stated anew too often to go on with it
 	CodeStatusUnknown      = "status_unknown"       // the status is none of a checkout that could be paid
 )
 
 // review is the hook review: it reads what a shop says of a checkout, {"checkout", "asked": {"line_items", "currency"},
-// "discloses", "images", "after"}, all of the model of package wire, and gives {"messages", "checkout", "declined"}: the messages
+// "discloses", "images", "after", "answers"}, all of the model of package wire, and gives {"messages", "checkout", "declined"}: the messages
 // with an error for whatever forbids an autonomous completion (UCP 2026-04-08, checkout, totals and warnings), and what is
 // left of the checkout beside messages, id, currency and totals. Declined tells that the shop has refused a payment and
-// would take another.
+// would take another. Answers is the revision that the statement follows.
 func review(_ context.Context, input any) (any, error) {
 	given, _ := input.(map[string]any)
 	checkout, _ := given["checkout"].(map[string]any)
@@ -68,6 +70,12 @@ func review(_ context.Context, input any) (any, error) {
 	default:
 		fault(CodeStatusUnknown, "$.status", "The status of the checkout is %s.", shortly(status))
 	}
+	if quantityOf(given["answers"]) >= mostRevisions {
+		messages = append(messages, map[string]any{
+			"type": "error", "code": CodeRevisionsExceeded, "severity": SeverityFinal,
+			"content": "The checkout has changed too often.",
+		})
+	}
 	rest := maps.Clone(checkout)
 	for _, stated := range []string{"id", "currency", "totals", "messages"} {
 		delete(rest, stated)
@@ -75,6 +83,10 @@ func review(_ context.Context, input any) (any, error) {
 	declined := given["after"] == "declined" && status == "ready_for_complete"
 	return map[string]any{"messages": messages, "checkout": rest, "declined": declined}, nil
 }
+
+// mostRevisions is how many revisions a checkout may have and still be gone on with. A shop that says something else whenever
+// it is looked at would have a platform hand off for ever, and all of it is kept.
+const mostRevisions = 100
 
 // canShow tells whether a message can be shown as it has to be, by a platform that shows disclosures, or their pictures too
 // (UCP 2026-04-08, checkout, disclosure: a picture has to be rendered, and who cannot do so escalates).

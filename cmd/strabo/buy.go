@@ -114,11 +114,11 @@ With --follow the command stays when the order is placed, and prints what the sh
 With --json there is a line of kind discounts where there are any, or codes were asked for: enactment, currency, applied ` +
 		`(code, title, amount, provisional) and rejected (code, reason, content). Without --follow the last line is of kind unknown if nobody can tell what became of a call, and of kind diverged if the ` +
 		`shop did what the protocol does not allow: with enactment, action, step, order (none if certainly nothing was ` +
-		`paid, else unknown), checkout and url at the shop, key (the idempotency key), asked, status and said (the last ` +
+		`paid, placed if there is one that is not as it was agreed to, else unknown), checkout and url at the shop, key (the idempotency key), asked, status and said (the last ` +
 		`call and its answer), found (what the shop said when it was asked about that), and detail.
 
 Exit status: 0 if the order was placed; 1 if there is no order (the shop refused or declined, in its own words, or the ` +
-		`checkout was cancelled), or if nobody can tell whether there is one; 2 on wrong use, and if there is no such shop, ` +
+		`checkout was cancelled), if it is not as it was agreed to, or if nobody can tell whether there is one; 2 on wrong use, and if there is no such shop, ` +
 		`so that nothing was asked of it. If standard output fails, the answer goes to standard error, and the exit status ` +
 		`is that of the answer.`
 }
@@ -201,11 +201,7 @@ func (c *buyCommand) releases() []wire.Release {
 	if c.Release != "" {
 		return []wire.Release{wire.Release(c.Release)}
 	}
-	releases := wire.Releases()
-	if c.Profile == "" {
-		slices.Reverse(releases)
-	}
-	return releases
+	return ucp.ReleasesFor(c.Profile)
 }
 
 // discover finds a shop that can be called over a transport; over any if it is empty.
@@ -274,6 +270,9 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	business, err := discover(ctx, c.Business, c.Transport, c.releases()...)
 	if err != nil {
 		return fmt.Errorf("there is no shop to buy at: %w", err)
+	}
+	if c.Profile == "" && business.Release != wire.January11 {
+		fmt.Fprintf(s.err, "strabo: shops of UCP %s ask for the platform's profile, so --profile is needed (see strabo profile)\n", business.Release)
 	}
 	instrument, err := c.instrument(business)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
@@ -102,8 +103,11 @@ func describeRejected(r shopper.RejectedCode) string {
 // describeUnknown says for a person all that may help to find out what became of a purchase.
 func (c *buyCommand) describeUnknown(u *counter.UnknownError) string {
 	text := "strabo: nobody can tell whether there is an order: "
-	if u.Order == counter.OrderNone {
+	switch u.Order {
+	case counter.OrderNone:
 		text = "strabo: no order: nothing was paid, but "
+	case counter.OrderPlaced:
+		text = "strabo: there is an order, but not as it was agreed to: "
 	}
 	text += story.Short(u.Detail, longestWords) + "\n"
 	if u.Checkout != "" {
@@ -206,7 +210,10 @@ func neverAsked(reason enactment.Value) (string, bool) {
 }
 
 // unasked are the codes of reasons that are the bridge's own.
-var unasked = []string{"request_invalid", "payment_invalid", ucp.CodeInactive, ucp.CodeNotTaken}
+var unasked = []string{
+	"request_invalid", "payment_invalid", ucp.CodeInactive, ucp.CodeNotTaken,
+	policy.CodeDisabled, policy.CodeNoSubject, policy.CodeInvalidArguments, policy.CodeNotApproved,
+}
 
 // wordsOf finds the sentence in a reason, whatever shape it has; the reason itself if there is none.
 func wordsOf(reason enactment.Value) string {

@@ -11,7 +11,8 @@ import (
 
 type checkCommand struct {
 	reportFlags
-	Files []string `arg:"" name:"file" help:"Protocol files, or names of protocols that ship with strabo; - is standard input."`
+	Mapping string   `type:"path" placeholder:"FILE" help:"Check the mapping of a bridge in this file instead, with the one protocol that is given, and its companion if that lies beside it."`
+	Files   []string `arg:"" name:"file" help:"Protocol files, or names of protocols that ship with strabo; - is standard input."`
 }
 
 // Help is shown by strabo check --help.
@@ -19,7 +20,11 @@ func (checkCommand) Help() string {
 	return `Reads each file as one Langshaw protocol and reports every error and warning in it, with the place, ` +
 		`what to do about it and, where there is one, the name that was probably meant. Without findings it prints nothing.
 
-Exit status: 0 without errors (there may be warnings), 1 with errors, 2 when a file cannot be read.`
+With --mapping it reads a mapping of a bridge (bridge/MAPPING.md) for that protocol, and reports everything that is wrong ` +
+		`in it, each with its place. Hooks are Go functions of the program that uses the mapping; that they are there is not ` +
+		`checked. With --json there is one object: file, protocol, and faults (line, column, message).
+
+Exit status: 0 without errors (there may be warnings), 1 with errors, 2 when a file cannot be read, and on wrong use.`
 }
 
 func (checkCommand) examples() string {
@@ -27,6 +32,8 @@ func (checkCommand) examples() string {
   strabo check protocols/*.lsh         Check many.
   cat purchase.lsh | strabo check -    Check what another program writes.
   strabo check --json purchase.lsh     For a program: file, protocol and diagnostics as JSON.
+  strabo check --mapping hotel.outbound.yaml booking.lsh
+                                       Check what a bridge is going to do.
   strabo check --format sarif protocols/*.lsh > strabo.sarif
                                        For a code host.
 `
@@ -40,6 +47,9 @@ const (
 
 // Run checks the files in the order given. A file that cannot be read does not keep the others from being checked.
 func (c *checkCommand) Run(s *streams) error {
+	if c.Mapping != "" {
+		return c.checkMapping(s)
+	}
 	log, err := c.log()
 	if err != nil {
 		return err

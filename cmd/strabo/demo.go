@@ -153,7 +153,7 @@ func (c *demoCommand) system(side string) string { return c.System + "-" + side 
 func (c *demoCommand) act(
 	ctx context.Context, url string, open engine.Open, told *story.Story, logger *slog.Logger,
 ) ([]shopper.Ending, error) {
-	business, err := ucp.Discover(ctx, nil, url)
+	business, err := ucp.Discover(ctx, nil, url, ucp.ReleasesFor("")...)
 	if err != nil {
 		return nil, err
 	}

@@ -208,6 +208,7 @@ func (o operation) answer(response bridge.Response) bridge.Response {
 		return response
 	}
 	var said struct {
+		ID     json.RawMessage `json:"id"`
 		Result json.RawMessage `json:"result"`
 		Error  *failure        `json:"error"`
 	}
@@ -215,6 +216,8 @@ func (o operation) answer(response bridge.Response) bridge.Response {
 		return response
 	}
 	switch {
+	case !answers(said.ID) && (said.Error == nil || !nobody(said.ID)):
+		// The answer to another message says nothing of this one. (Who could not read the id answers with none.)
 	case said.Error != nil:
 		response.Status = said.Error.status()
 		response.Body = said.Error.body()
@@ -292,6 +295,11 @@ func content(result json.RawMessage) (body json.RawMessage, isError bool) {
 	return nil, false
 }
 
+// answers tells whether an id is the one that every message has here, each in a request of its own; nobody, whether it is
+// none.
+func answers(id json.RawMessage) bool { return string(id) == "1" || string(id) == `"1"` }
+func nobody(id json.RawMessage) bool  { return len(id) == 0 || string(id) == "null" }
+
 // message gives the JSON-RPC answer of a response: its body, or the one of the events in it that is an answer.
 func message(response bridge.Response) ([]byte, bool) {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
@@ -308,9 +316,10 @@ func message(response bridge.Response) ([]byte, bool) {
 		}
 		if line == "" || err != nil {
 			var found struct {
-				ID json.RawMessage `json:"id"`
+				ID     json.RawMessage `json:"id"`
+				Method string          `json:"method"`
 			}
-			if json.Unmarshal(data, &found) == nil && len(found.ID) > 0 {
+			if json.Unmarshal(data, &found) == nil && answers(found.ID) && found.Method == "" {
 				return data, true
 			}
 			data = data[:0]

@@ -82,6 +82,7 @@ type Counter struct {
 	endpoint string
 	purchase *Purchase
 	journal  bridge.Journal
+	written  chan struct{} // has room for one: that there is something new in the journal
 
 	mu   sync.Mutex
 	last map[enactment.Key]lastCalls // of each checkout whose end is not known
@@ -123,6 +124,8 @@ func Open(business *ucp.Business, options Options) (*Counter, error) {
 	if c.purchase != nil {
 		c.journal = c.purchase
 	}
+	c.written = make(chan struct{}, 1)
+	c.journal = noting{c.journal, c.written}
 	if c.engine, err = options.Engine(rules, options.Recorder); err != nil {
 		return nil, fmt.Errorf("counter: %w", err)
 	}
@@ -203,12 +206,62 @@ func (c *Counter) Buy(ctx context.Context, wish shopper.Wish) (shopper.Ending, e
 	defer cancel(nil)
 	defer context.AfterFunc(c.ctx, func() { cancel(context.Cause(c.ctx)) })()
 	ending, err := c.shopper.Buy(ctx, wish)
+	if err == nil && ending.Action == "Completed" {
+		err = c.agreed(ctx, KeyOf(wish.ID))
+	}
 	if err == nil {
 		c.mu.Lock()
 		delete(c.last, KeyOf(wish.ID))
 		c.mu.Unlock()
 	}
 	return ending, err
+}
+
+// agreed waits until the order that was placed is held against what was agreed to, which the bridge does after it has said
+// that there is one. The error is the divergence, if it is another, or the cause of ctx.
+func (c *Counter) agreed(ctx context.Context, key enactment.Key) error {
+	for {
+		entries, err := c.journal.Load(ctx, key)
+		if err != nil {
+			return fmt.Errorf("counter: %w", err)
+		}
+		next := ""
+		for _, e := range entries {
+			switch {
+			case e.Kind == bridge.EntryKnown && e.Attempt != nil && e.Attempt.Action == "Completed":
+				next = e.Next
+			case next != "" && e.Step == next && e.Kind == bridge.EntryDiverged:
+				<-ctx.Done() // Somebody is told of it right after it was written down.
+				return context.Cause(ctx)
+			case next != "" && e.Step == next && e.Kind == bridge.EntryKnown:
+				return nil
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		select {
+		case <-c.written:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// noting is a journal that tells when something was written.
+type noting struct {
+	bridge.Journal
+	written chan struct{} // has room for one
+}
+
+// Append implements [bridge.Journal].
+func (n noting) Append(ctx context.Context, e bridge.Entry) error {
+	err := n.Journal.Append(ctx, e)
+	select {
+	case n.written <- struct{}{}:
+	default:
+	}
+	return err
 }
 
 // Follow blocks while what becomes of orders is followed: until ctx ends, or it can be followed no more, and then the

@@ -25,7 +25,8 @@ type UnknownError struct {
 	// Action is what was asked of the shop last, Step the call that it came to.
 	Action string `json:"action,omitempty"`
 	Step   string `json:"step,omitempty"`
-	// Order is none if certainly no payment has left, else unknown.
+	// Order is none if certainly no payment has left, placed if the shop has placed one and it is not what was agreed to, else
+	// unknown.
 	Order string `json:"order"`
 	// Checkout is the shop's id for the checkout, URL where to ask about it, Key the idempotency key of the call whose
 	// fate is unknown; empty where there is none.
@@ -49,6 +50,7 @@ func (e *UnknownError) Error() string { return e.Detail }
 // The values of [UnknownError.Order].
 const (
 	OrderNone    = "none"
+	OrderPlaced  = "placed"
 	OrderUnknown = "unknown"
 )
 
@@ -79,6 +81,9 @@ func (c *Counter) Account(cid string, err error) error {
 	}
 	if unknown.Kind == kindDiverged {
 		unknown.Order = OrderUnknown // Who knows what such a shop does.
+		if slices.ContainsFunc(entries, func(e bridge.Entry) bool { return e.Attempt != nil && e.Attempt.Action == "Completed" }) {
+			unknown.Order = OrderPlaced
+		}
 	}
 	if unknown.Checkout != "" {
 		unknown.URL = c.endpoint + "/checkout-sessions/" + url.PathEscape(unknown.Checkout)

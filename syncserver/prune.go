@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -27,8 +28,9 @@ type PruneConfig struct {
 	Older time.Duration
 	// Open has enactments removed too that are not complete (semantics section 6).
 	Open bool
-	// Unhandled has enactments removed too that an agent has not handled.
-	Unhandled bool
+	// Ignore are identities that are not waited for: whose agents only look and store no positions ([adapter.Follow]), or
+	// will not come back.
+	Ignore []enactment.Identity
 	// DryRun removes nothing.
 	DryRun bool
 }
@@ -67,8 +69,9 @@ const pruneTimeout = 10 * time.Second
 // it, late copy or new, is refused as [enactment.Expired] for good; one that is under way either comes first, and the
 // enactment is kept, or is refused.
 //
-// An enactment is kept as long as an identity has not handled what it sees of it. That is known of identities whose agents
-// store positions ([adapter.Feed]) and have stored any; others are not waited for.
+// An enactment is kept as long as an identity has not handled what it sees of it, as far as positions say
+// ([adapter.Feed]). Identities of which there is no position at all, in no enactment, are not waited for: agents that
+// attend ([Attendance]), and those that were never there.
 //
 // The error is [ErrNotRemovable] if the log lets nothing be removed.
 func (a *Archive) Prune(ctx context.Context, config PruneConfig, visit func(Prunable) bool) error {
@@ -85,7 +88,7 @@ func (a *Archive) Prune(ctx context.Context, config PruneConfig, visit func(Prun
 	}
 	defer requests.End()
 	p := &pruning{
-		archive: a, config: config, js: js, conn: requests, due: make(map[enactment.Key]*pruned), agents: make(map[enactment.Identity]bool),
+		archive: a, config: config, js: js, conn: requests, due: make(map[enactment.Key]*pruned), agents: make(map[enactment.Identity]uint64),
 		positions: stream.Reader{Conn: a.conn, Stream: a.subjects.PositionStream()},
 	}
 	if err := p.find(ctx); err != nil {
@@ -121,8 +124,9 @@ type pruning struct {
 	// due are the enactments that are old enough, and order the keys of those and of some that are not.
 	due   map[enactment.Key]*pruned
 	order []enactment.Key
-	// agents are the identities whose agents store positions.
-	agents map[enactment.Identity]bool
+	// agents are the identities whose agents store positions, with the sequence in the stream of the latest. That one stays,
+	// also of an enactment that was removed, lest an identity that is away is forgotten and not waited for the next time.
+	agents map[enactment.Identity]uint64
 }
 
 // pruned is what is known of an enactment that may be removed.
@@ -217,7 +221,9 @@ func (p *pruning) readPositions(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		p.agents[at.identity] = true
+		if !slices.Contains(p.config.Ignore, at.identity) {
+			p.agents[at.identity] = m.Sequence
+		}
 		e := p.due[at.Key]
 		if e == nil {
 			return true, nil
@@ -251,7 +257,7 @@ func (p *pruning) behind(e *pruned) (enactment.Identity, bool) {
 // consider removes an enactment, if nothing stands against it, and tells of it.
 func (p *pruning) consider(ctx context.Context, key enactment.Key, e *pruned, visit func(Prunable) bool) (more bool, err error) {
 	told := Prunable{Enactment: key, Sequence: e.sequence, Complete: e.complete, Latest: e.latest}
-	if identity, behind := p.behind(e); behind && !p.config.Unhandled {
+	if identity, behind := p.behind(e); behind {
 		told.Kept, told.Behind = KeptUnhandled, identity.String()
 		return visit(told), nil
 	}
@@ -337,7 +343,7 @@ func (p *pruning) dropPositions(ctx context.Context) error {
 	}
 	err = p.positions.Read(ctx, a.subjects.Positions(), 1, func(m stream.Message) (bool, error) {
 		at, err := positionOf(m)
-		if err == nil {
+		if err == nil && p.agents[at.identity] != m.Sequence {
 			asked[at.Key] = append(asked[at.Key], m.Sequence)
 		}
 		if err == nil && len(asked) == stream.MostSubjects {

@@ -4,20 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
+	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 type enactmentsPrune struct {
 	systemFlags
-	Protocol  string        `arg:"" help:"Protocol by name or file."`
-	Older     time.Duration `required:"" placeholder:"DURATION" help:"For how long nothing must have happened in them, such as 720h."`
-	Open      bool          `help:"Also those that are not complete."`
-	Unhandled bool          `help:"Also those that an agent has not handled."`
-	DryRun    bool          `help:"Remove nothing, and print what would be removed."`
-	JSON      bool          `name:"json" help:"Print one JSON object for each, on a line."`
+	Protocol string        `arg:"" help:"Protocol by name or file."`
+	Older    time.Duration `required:"" placeholder:"DURATION" help:"For how long nothing must have happened in them, such as 720h."`
+	Open     bool          `help:"Also those that are not complete."`
+	Ignore   []string      `placeholder:"ROLE/PARTY" sep:"none" help:"Who is not waited for: agents that only look, or will not come back; may be repeated."`
+	DryRun   bool          `help:"Remove nothing, and print what would be removed."`
+	JSON     bool          `name:"json" help:"Print one JSON object for each, on a line."`
 }
 
 // Help is shown by strabo enactments prune --help.
@@ -43,14 +46,18 @@ func (c *enactmentsPrune) Run(ctx context.Context, s *streams) error {
 	if c.Older < 0 {
 		return errors.New("--older: what happens later cannot be removed: give a time that has passed, such as 720h")
 	}
-	archive, _, done, err := c.archive(ctx, s, c.Protocol)
+	archive, rules, done, err := c.archive(ctx, s, c.Protocol)
 	if err != nil {
 		return err
 	}
 	defer done()
+	ignored, err := identities(rules, c.Ignore)
+	if err != nil {
+		return err
+	}
 	var failure error
 	err = archive.Prune(ctx, syncserver.PruneConfig{
-		Older: c.Older, Open: c.Open, Unhandled: c.Unhandled, DryRun: c.DryRun,
+		Older: c.Older, Open: c.Open, Ignore: ignored, DryRun: c.DryRun,
 	}, func(e syncserver.Prunable) bool {
 		if c.JSON {
 			failure = printLine(s, e)
@@ -80,4 +87,17 @@ func (c *enactmentsPrune) line(e syncserver.Prunable) string {
 		fate = "to be removed"
 	}
 	return fmt.Sprintf("%s  %d  %s  %s  %s", e.Enactment, e.Sequence, state, stamp(e.Latest), fate)
+}
+
+// identities reads identities as they are printed: ROLE, or ROLE/PARTY.
+func identities(rules *enactment.Rules, texts []string) ([]enactment.Identity, error) {
+	var all []enactment.Identity
+	for _, text := range texts {
+		role, party, _ := strings.Cut(text, "/")
+		if !slices.Contains(slices.Collect(rules.Protocol().Roles()), role) {
+			return nil, fmt.Errorf("--ignore %s: %s has no role %s", text, rules.Protocol().Name(), role)
+		}
+		all = append(all, enactment.Identity{Role: role, Party: party})
+	}
+	return all, nil
 }

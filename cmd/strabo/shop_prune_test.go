@@ -50,8 +50,8 @@ func TestShopPruned(t *testing.T) {
 
 	require.Empty(t, prune("--older", "720h"))
 	require.Len(t, prune("--older", "0s"), 2)
-	// What becomes of an order is told as ever.
-	changeOrder(t, "POST", one.URL+"/testing/simulate-shipping/"+followed, "")
+	// What becomes of an order is told as ever, by the process that the platform knows by its URL.
+	changeOrder(t, "POST", other.URL+"/testing/simulate-shipping/"+followed, "")
 	require.Contains(t, told.says("shipped"), "SIMULATED")
 	require.NoError(t, told.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, told.cmd.Wait())

@@ -80,12 +80,11 @@ func (b *bookings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		asked.ID = r.PathValue("id")
 	}
 	status := http.StatusOK
-	switch number, known := b.numbers[asked.ID]; {
+	switch _, known := b.numbers[asked.ID]; {
 	case asked.Room == "suite":
 		status = http.StatusConflict
 	case r.Method == http.MethodPost && !known:
-		status, number = http.StatusCreated, len(b.numbers)+1
-		b.numbers[asked.ID] = number
+		status, b.numbers[asked.ID] = http.StatusCreated, len(b.numbers)+1
 	case !known:
 		status = http.StatusNotFound
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -21,6 +20,7 @@ type scanner struct {
 	at      int
 	compact []byte
 	found   []member // of the objects that are being consumed, those of an inner one behind those of the outer
+	sorting []byte   // room to put members in order
 }
 
 func newScanner(input []byte) scanner {
@@ -89,12 +89,12 @@ func (s *scanner) value(depth int, canonical []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return appendString(canonical, text), nil
+		return appendString(canonical, string(text)), nil
 	case c == '-' || c >= '0' && c <= '9':
 		return s.number(canonical)
 	}
-	for _, word := range []string{"true", "false", "null"} {
-		if bytes.HasPrefix(s.input[s.at:], []byte(word)) {
+	for _, word := range words {
+		if rest := s.input[s.at:]; len(rest) >= len(word) && string(rest[:len(word)]) == word {
 			s.at += len(word)
 			s.compact = append(s.compact, word...)
 			return append(canonical, word...), nil
@@ -102,6 +102,8 @@ func (s *scanner) value(depth int, canonical []byte) ([]byte, error) {
 	}
 	return nil, s.fault("%q does not start a value", s.input[s.at])
 }
+
+var words = [...]string{"true", "false", "null"}
 
 func (s *scanner) array(depth int, canonical []byte) ([]byte, error) {
 	canonical = append(canonical, s.take())
@@ -131,9 +133,10 @@ func (s *scanner) array(depth int, canonical []byte) ([]byte, error) {
 
 // member is where one member of an object is: its name, its text among what is copied, and its canonical form.
 type member struct {
-	name                    string
-	text, textEnd           int
-	canonical, canonicalEnd int
+	name          []byte // decoded; it may lie in the input
+	text, textEnd int
+	// canonical is where its form with the name in front begins, canonicalValue where the value does.
+	canonical, canonicalValue, canonicalEnd int
 }
 
 // object consumes an object. Its canonical form has the members in the order of their names.
@@ -149,7 +152,8 @@ func (s *scanner) object(depth int, canonical []byte) ([]byte, error) {
 		return append(canonical, '}'), s.distinct(members)
 	}
 	from := members[0].canonical
-	as := slices.Clone(canonical[from:])
+	as := append(s.sorting[:0], canonical[from:]...)
+	s.sorting = as
 	canonical = canonical[:from]
 	slices.SortStableFunc(members, byName)
 	for i, m := range members {
@@ -161,12 +165,12 @@ func (s *scanner) object(depth int, canonical []byte) ([]byte, error) {
 	return append(canonical, '}'), s.distinct(members)
 }
 
-func byName(a, b member) int { return strings.Compare(a.name, b.name) }
+func byName(a, b member) int { return bytes.Compare(a.name, b.name) }
 
 // distinct refuses members of the same name, which are beside each other.
 func (s *scanner) distinct(sorted []member) error {
 	for i := 1; i < len(sorted); i++ {
-		if sorted[i-1].name == sorted[i].name {
+		if bytes.Equal(sorted[i-1].name, sorted[i].name) {
 			return s.fault("the member %q stands twice in one object", sorted[i].name)
 		}
 	}
@@ -176,6 +180,9 @@ func (s *scanner) distinct(sorted []member) error {
 // members consumes an object and notes its members as they come behind those that were found; the canonical form lacks
 // the brace that ends it.
 func (s *scanner) members(depth int, canonical []byte) ([]byte, error) {
+	if s.found == nil {
+		s.found = make([]member, 0, 8)
+	}
 	first := len(s.found)
 	canonical = append(canonical, '{')
 	s.take()
@@ -191,10 +198,18 @@ func (s *scanner) members(depth int, canonical []byte) ([]byte, error) {
 		}
 		m := member{canonical: len(canonical)}
 		var err error
-		if m.name, err = s.text(); err != nil {
+		if end := plainString(s.input[s.at:]); end > 0 {
+			quoted := s.input[s.at : s.at+end]
+			s.at += end
+			s.compact = append(s.compact, quoted...)
+			m.name, canonical = quoted[1:end-1], append(canonical, quoted...)
+		} else if m.name, err = s.text(); err != nil {
 			return nil, err
+		} else {
+			canonical = appendString(canonical, string(m.name))
 		}
-		canonical = append(appendString(canonical, m.name), ':')
+		canonical = append(canonical, ':')
+		m.canonicalValue = len(canonical)
 		s.space()
 		if s.peek() != ':' {
 			return nil, s.fault("expected : after the member's name")
@@ -236,32 +251,27 @@ func plainString(input []byte) int {
 }
 
 // text consumes a string and gives it decoded.
-func (s *scanner) text() (string, error) {
+func (s *scanner) text() ([]byte, error) {
 	start := s.at
-	if end := plainString(s.input[start:]); end > 0 {
-		s.at += end
-		s.compact = append(s.compact, s.input[start:s.at]...)
-		return string(s.input[start+1 : s.at-1]), nil
-	}
 	s.at++
 	var decoded []byte
 	plain := s.at // where the stretch without escapes that is not yet in decoded begins
 	for {
 		switch c := s.peek(); {
 		case s.at >= len(s.input):
-			return "", s.fault("the string does not end")
+			return nil, s.fault("the string does not end")
 		case c == '"':
 			decoded = append(decoded, s.input[plain:s.at]...)
 			s.at++
 			s.compact = append(s.compact, s.input[start:s.at]...)
-			return string(decoded), nil
+			return decoded, nil
 		case c < ' ':
-			return "", s.fault("a control character in a string must be escaped")
+			return nil, s.fault("a control character in a string must be escaped")
 		case c == '\\':
 			decoded = append(decoded, s.input[plain:s.at]...)
 			r, err := s.escape()
 			if err != nil {
-				return "", err
+				return nil, err
 			}
 			decoded = utf8.AppendRune(decoded, r)
 			plain = s.at
@@ -270,7 +280,7 @@ func (s *scanner) text() (string, error) {
 		default:
 			r, size := utf8.DecodeRune(s.input[s.at:])
 			if r == utf8.RuneError && size <= 1 {
-				return "", s.fault("the text is not UTF-8")
+				return nil, s.fault("the text is not UTF-8")
 			}
 			s.at += size
 		}

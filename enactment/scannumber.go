@@ -50,9 +50,25 @@ func (s *scanner) digits() int {
 // look as they were written, and few enough that 1e1000000000 costs nothing.
 const plainZeros = 20
 
+// plainInteger tells of a number whether it is an integer of so few digits that it is its own canonical form.
+func plainInteger(text []byte) bool {
+	if len(text) >= plainZeros {
+		return false
+	}
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
 // appendNumber appends the canonical form of a valid JSON number: its digits without zeros at either end, and the
 // exponent of ten that goes with them.
 func appendNumber(to, text []byte) []byte {
+	if plainInteger(text) {
+		return append(to, text...)
+	}
 	negative := text[0] == '-'
 	if negative {
 		text = text[1:]

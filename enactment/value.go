@@ -280,9 +280,7 @@ func ParseValues(text []byte) (Values, error) {
 	}
 	values := make(Values, len(members))
 	for _, m := range members {
-		// Its canonical form has the name in front.
-		prefix := len(appendString(nil, m.name)) + 1
-		values[m.name] = newValue(s.compact[m.text:m.textEnd], canonical[m.canonical+prefix:m.canonicalEnd])
+		values[string(m.name)] = newValue(s.compact[m.text:m.textEnd], canonical[m.canonicalValue:m.canonicalEnd])
 	}
 	return values, nil
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
-	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 )
 
 // AttendanceConfig says how an [Attendance] works. The zero value of a field stands for the default that it names.

@@ -139,6 +139,50 @@ func TestAttendance(t *testing.T) {
 	require.ErrorIs(t, err, adapter.ErrClosed)
 }
 
+// TestAttendanceAlone: who is alone knows the latest without asking, and reads what it does not know.
+func TestAttendanceAlone(t *testing.T) {
+	nats, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(nats.Shutdown)
+	before := attend(t, nats, 0, answering)
+	request(t, before, 1)
+	v, err := before.Visit(t.Context(), asking, requestKey(1), adapter.Latest)
+	require.NoError(t, err)
+	reached(t, v, 2)
+	before.close()
+
+	rules, err := compileRequestReply()
+	require.NoError(t, err)
+	conn, err := nats.Connect()
+	require.NoError(t, err)
+	defer conn.Close()
+	server, err := syncserver.NewServer(t.Context(), conn, rules, syncserver.ServerConfig{System: "attended", Alone: true})
+	require.NoError(t, err)
+	a, err := server.Attend(syncserver.AttendanceConfig{})
+	require.NoError(t, err)
+	defer func() {
+		a.Close()
+		require.NoError(t, server.Close(context.Background()))
+	}()
+	visited := func(n int) (instances int, asked uint64) {
+		sent := conn.Stats().OutMsgs
+		v, err := a.Visit(t.Context(), asking, requestKey(n), adapter.Latest)
+		require.NoError(t, err)
+		defer v.Close(false)
+		return len(v.Instances()), conn.Stats().OutMsgs - sent
+	}
+	instances, asked := visited(1)
+	require.Equal(t, 2, instances, "what was there before is read")
+	require.NotZero(t, asked)
+	instances, asked = visited(1)
+	require.Equal(t, 2, instances)
+	require.Zero(t, asked)
+	request(t, a, 2)
+	instances, asked = visited(2)
+	require.Equal(t, 1, instances)
+	require.Zero(t, asked)
+}
+
 // TestAttendanceTakesUp: an agent is offered what another process has left behind, what it failed at when it is visited
 // again, and what was at hand before it joined.
 func TestAttendanceTakesUp(t *testing.T) {

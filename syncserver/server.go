@@ -17,11 +17,11 @@ import (
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/internal/crew"
+	"github.com/strabo-engine/strabo/internal/request"
+	"github.com/strabo-engine/strabo/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/observation"
-	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/sequencer"
-	"github.com/strabo-engine/strabo/syncserver/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
@@ -149,7 +149,7 @@ func (s *Server) open(ctx context.Context) error {
 	s.journal, err = journal.New(journal.Config{
 		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
 		Clock: c.clock, Health: s.logHealth, Logger: s.log, MaxEntry: s.limits.Entry,
-		SnapshotEvery: snapshotEvery, Appended: s.appended, Conflict: s.metrics.conflict,
+		SnapshotEvery: snapshotEvery, Alone: c.Alone, Appended: s.appended, Conflict: s.metrics.conflict,
 		Folded: s.folded, Removed: s.removed, Tracer: s.tracer,
 	})
 	return err

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 

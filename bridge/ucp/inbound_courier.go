@@ -83,32 +83,32 @@ func (c *courier) store() keyvalue.Store { return c.in.options.Store }
 func placedName(checkout string) string { return "outbox." + checkout }
 
 // expect notes down that a checkout may become an order, before it is paid. The profile is that of the platform that
-// pays.
-func (c *courier) expect(ctx context.Context, checkout string, profile any) error {
+// pays. It gives the notice, nil if another payment's stands for this one too.
+func (c *courier) expect(ctx context.Context, checkout string, profile any) (*notice, error) {
 	n := notice{Event: orderPlaced, Checkout: checkout, name: placedName(checkout)}
 	n.Profile, _ = profile.(string)
 	n.Since = time.Now()
 	n.Next = n.Since.Add(claimed)
 	err := c.note(ctx, &n)
 	if !errors.Is(err, keyvalue.ErrConflict) {
-		return err
+		return &n, err
 	}
 	// Another payment is under way, whose note is this one's too; or one before was declined: then the note begins anew.
 	entry, err := c.store().Get(ctx, n.name)
 	if err == nil {
 		var other notice
 		if other, err = readNotice(entry); err == nil && other.Next.After(n.Since) {
-			return nil
+			return nil, nil
 		}
 	}
 	if err != nil && !errors.Is(err, keyvalue.ErrNone) {
-		return err
+		return nil, err
 	}
 	n.revision = entry.Revision
-	if err := c.note(ctx, &n); err != nil && !errors.Is(err, keyvalue.ErrConflict) {
-		return err
+	if err = c.note(ctx, &n); errors.Is(err, keyvalue.ErrConflict) {
+		return nil, nil
 	}
-	return nil
+	return &n, err
 }
 
 // note writes a notice down.
@@ -129,32 +129,37 @@ func readNotice(entry keyvalue.Entry) (notice, error) {
 	return n, nil
 }
 
-// placed keeps the order of a checkout that was completed, and has the platform told of it, unless that was done.
-func (c *courier) placed(ctx context.Context, checkout string, standing *model.Standing) error {
+// placed keeps the order of a checkout that was completed, and has the platform told of it, unless that was done. Where
+// the notice that was noted down is known it need not be read.
+func (c *courier) placed(ctx context.Context, checkout string, standing *model.Standing, noted *notice) error {
 	profile := platformOf(standing).URL
-	entry, err := c.store().Get(ctx, placedName(checkout))
 	n := notice{Event: orderPlaced, Checkout: checkout, Since: time.Now(), Next: time.Now().Add(claimed), name: placedName(checkout)}
-	switch {
-	case err == nil:
-		if n, err = readNotice(entry); err != nil {
+	if noted != nil && time.Now().Before(noted.Next) { // Nobody else has taken it up.
+		n = *noted
+	} else {
+		entry, err := c.store().Get(ctx, placedName(checkout))
+		switch {
+		case err == nil:
+			if n, err = readNotice(entry); err != nil {
+				return err
+			}
+		case !errors.Is(err, keyvalue.ErrNone):
 			return err
 		}
-	case !errors.Is(err, keyvalue.ErrNone):
-		return err
 	}
 	if n.Profile != "" {
 		profile = n.Profile
 	}
 	n.Profile = profile
-	kept, fresh, err := c.in.placed(ctx, standing, profile)
+	kept, fresh, err := c.in.placed(ctx, standing, profile, c.nobody(&n))
 	if err != nil {
 		return err
 	}
 	n.Order = kept.Order.ID
 	switch {
 	case kept.Told:
-		if n.revision > 0 {
-			return c.cross(ctx, n)
+		if n.revision > 0 { // Else it was crossed out.
+			c.enqueue(n)
 		}
 		return nil
 	case n.revision == 0 && !fresh: // It is being told, or was given up.
@@ -167,6 +172,9 @@ func (c *courier) placed(ctx context.Context, checkout string, standing *model.S
 	c.enqueue(n)
 	return nil
 }
+
+// nobody tells whether there is nobody who could be told.
+func (c *courier) nobody(n *notice) bool { return c.client == nil || n.Profile == "" }
 
 // cross crosses a notice out. That another process has changed it meanwhile is none of this one's business.
 func (c *courier) cross(ctx context.Context, n notice) error {
@@ -275,7 +283,7 @@ func (c *courier) resolve(ctx context.Context, n notice) error {
 	case err != nil:
 		return err
 	case standing.Completed != nil:
-		return c.placed(ctx, n.Checkout, &standing)
+		return c.placed(ctx, n.Checkout, &standing, nil)
 	case time.Since(n.Since) > abandoned || standing.Ended():
 		return c.cross(ctx, n)
 	}
@@ -333,7 +341,7 @@ func (c *courier) tell(ctx context.Context, n notice) {
 	log := c.in.log.With(slog.String("event", n.Event), slog.String("order", n.Order), slog.Int("attempts", n.Attempts+1))
 	switch {
 	case err == nil:
-		if n.Event == orderPlaced {
+		if n.Event == orderPlaced && !c.nobody(&n) {
 			err = c.in.told(ctx, n.Order)
 		}
 		if err == nil {
@@ -386,12 +394,15 @@ func (c *courier) first(ctx context.Context, n notice) (bool, error) {
 
 // deliver makes one attempt.
 func (c *courier) deliver(ctx context.Context, n *notice) error {
-	if c.client == nil || n.Profile == "" {
-		return nil // There is nobody to tell.
+	if c.nobody(n) {
+		return nil
 	}
 	kept, err := c.in.readOrder(ctx, n.Order)
 	if err != nil {
 		return err
+	}
+	if n.Event == orderPlaced && kept.Told {
+		return nil
 	}
 	target, err := c.client.target(ctx, n.Profile)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -232,7 +233,7 @@ func (in *Inbound) read(w http.ResponseWriter, r *http.Request) ([]byte, error) 
 	if err != nil {
 		return nil, &problem{status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The body could not be read."}
 	}
-	if len(body) > 0 {
+	if len(body) > 0 && r.Header.Get("Content-Type") != "application/json" {
 		media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 		if err != nil || media != "application/json" {
 			return nil, &problem{
@@ -354,7 +355,7 @@ func (in *Inbound) failed(ctx context.Context, err error) reply { return in.answ
 func (in *Inbound) send(w http.ResponseWriter, r *http.Request, answer reply) {
 	header := w.Header()
 	if answer.body != nil {
-		header["Content-Type"] = jsonContent
+		header["Content-Type"], header["Content-Length"] = jsonContent, []string{strconv.Itoa(len(answer.body))}
 	}
 	if answer.retryAfter {
 		header.Set("Retry-After", "1")

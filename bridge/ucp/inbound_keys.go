@@ -48,10 +48,11 @@ func (k *keyEntry) reply() reply { return reply{status: k.Status, body: k.body, 
 
 // fingerprintOf identifies what a key was used for: the operation, the checkout, and the bytes of the body.
 func fingerprintOf(operation, checkout string, body []byte) string {
-	hash := sha256.New()
-	fmt.Fprintf(hash, "%s\n%s\n", operation, checkout)
-	hash.Write(body)
-	return hex.EncodeToString(hash.Sum(nil))
+	var buffer [1024]byte
+	text := append(append(buffer[:0], operation...), '\n')
+	text = append(append(append(text, checkout...), '\n'), body...)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // keyName is the name in the store of an Idempotency-Key.

@@ -58,12 +58,15 @@ func orderName(id string) string {
 	return "order." + hex.EncodeToString(sum[:16])
 }
 
-// placed keeps an order that a checkout has become, and gives what is kept; fresh tells that it was not kept before.
-func (in *Inbound) placed(ctx context.Context, standing *model.Standing, profile string) (kept keptOrder, fresh bool, err error) {
+// placed keeps an order that a checkout has become, and gives what is kept; fresh tells that it was not kept before. It
+// is kept as told if there is nobody to tell.
+func (in *Inbound) placed(
+	ctx context.Context, standing *model.Standing, profile string, nobody bool,
+) (kept keptOrder, fresh bool, err error) {
 	if kept.Order, err = model.ReadOrder(standing.Completed); err != nil {
 		return keptOrder{}, false, fmt.Errorf("ucp: inbound: order of a checkout: %w", err)
 	}
-	kept.Profile, kept.Owner = profile, ownerOf(standing)
+	kept.Profile, kept.Owner, kept.Told = profile, ownerOf(standing), nobody
 	encoded, err := json.Marshal(kept)
 	if err != nil {
 		return keptOrder{}, false, fmt.Errorf("ucp: inbound: order %s: %w", kept.Order.ID, err)

@@ -25,13 +25,14 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 	defer s.leave()
 	request := "complete:" + c.token
 	attempt, malformed := request, error(nil)
+	var noted *notice
 	for range mostTries {
 		if s.own(request) == nil {
 			standing, err = s.payable(ctx, what, standing, &c)
 		}
 		// What another process has done for the same request may have come to light while it was waited for.
 		if own := s.own(request); own != nil {
-			return in.paid(ctx, &c, s, own)
+			return in.paid(ctx, &c, s, own, noted)
 		}
 		if err != nil {
 			return nil, err
@@ -40,7 +41,7 @@ func (in *Inbound) complete(ctx context.Context, c call) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := in.courier.expect(ctx, c.id, c.profile); err != nil {
+		if noted, err = in.courier.expect(ctx, c.id, c.profile); err != nil {
 			return nil, err
 		}
 		rejection, err := s.attempt(ctx, attempt, "Complete", enactment.Values{
@@ -95,8 +96,8 @@ func (s *session) payable(ctx context.Context, what string, standing model.Stand
 	return standing, nil
 }
 
-// paid waits for the Business to take a payment, or not.
-func (in *Inbound) paid(ctx context.Context, c *call, s *session, complete *enactment.Instance) (*result, error) {
+// paid waits for the Business to take a payment, or not. Where it is known what was noted down before, that is given.
+func (in *Inbound) paid(ctx context.Context, c *call, s *session, complete *enactment.Instance, noted *notice) (*result, error) {
 	var declined *enactment.Instance
 	standing, err := s.await(ctx, "The payment", func(now model.Standing) bool {
 		declined = nil
@@ -118,7 +119,7 @@ func (in *Inbound) paid(ctx context.Context, c *call, s *session, complete *enac
 	case standing.Completed == nil:
 		return nil, tooLate("The payment", &standing)
 	}
-	if err := in.courier.placed(ctx, s.cid, &standing); err != nil {
+	if err := in.courier.placed(ctx, s.cid, &standing, noted); err != nil {
 		return nil, err
 	}
 	return in.showing(c, http.StatusOK, standing)

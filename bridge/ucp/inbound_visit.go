@@ -2,7 +2,6 @@ package ucp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 type session struct {
 	in    *Inbound
 	cid   string
+	id    enactment.Value // cid
 	visit adapter.Visit
 	// again tells that the Business has not answered, so that it is to be asked anew.
 	again bool
@@ -24,15 +24,15 @@ type session struct {
 
 // enter begins a visit; leave ends it.
 func (in *Inbound) enter(ctx context.Context, cid string, how adapter.Freshness) (*session, error) {
-	text, err := json.Marshal(map[string]string{"cid": cid})
+	id, err := enactment.ValueOf(cid)
 	if err != nil {
 		return nil, err
 	}
-	visit, err := in.exec.Visit(ctx, in.identity, enactment.Key(text), how)
+	visit, err := in.exec.Visit(ctx, in.identity, enactment.Key(`{"cid":`+id.String()+`}`), how)
 	if err != nil {
 		return nil, err
 	}
-	return &session{in: in, cid: cid, visit: visit}, nil
+	return &session{in: in, cid: cid, id: id, visit: visit}, nil
 }
 
 func (s *session) leave() { s.visit.Close(s.again) }
@@ -81,7 +81,7 @@ const lookInterval = 500 * time.Millisecond
 
 // attempt submits an action of the Platform. It is refused with a rejection; the error says that the outcome is unknown.
 func (s *session) attempt(ctx context.Context, id, action string, values enactment.Values) (*enactment.Rejection, error) {
-	values["cid"] = enactment.MustValue(s.cid)
+	values["cid"] = s.id
 	outcome, err := s.in.exec.Attempt(ctx, enactment.Attempt{
 		ID: id, Identity: s.in.identity, Action: action, Values: values, At: time.Now(),
 	})

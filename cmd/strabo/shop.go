@@ -122,7 +122,7 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	defer cancel()
 	server, err := syncserver.NewServer(starting, nats.conn, rules, syncserver.ServerConfig{
 		System: c.System, Replicas: c.Replicas, Memory: c.Durability == "none", Keys: nats.keys, Cache: c.Cache,
-		Tracer: provider, Logger: log,
+		Alone: nats.server != nil && nats.server.URL() == "", Tracer: provider, Logger: log,
 	})
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@
 package natskv
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
+	"github.com/strabo-engine/strabo/internal/request"
+	"github.com/strabo-engine/strabo/internal/stream"
 )
 
 // Config says what a bucket is like; it counts when the bucket is made.
@@ -28,7 +31,22 @@ type Config struct {
 }
 
 // Store is a bucket. Its methods are safe for concurrent use.
-type Store struct{ bucket jetstream.KeyValue }
+type Store struct {
+	bucket   jetstream.KeyValue
+	requests *request.Conn // until the connection is closed
+	subject  string        // of all values, with the point at its end
+}
+
+// putTimeout bounds one write.
+const putTimeout = 5 * time.Second
+
+func storeOf(conn *nats.Conn, bucket jetstream.KeyValue) (*Store, error) {
+	requests, err := request.Over(conn)
+	if err != nil {
+		return nil, fmt.Errorf("natskv: %w", err)
+	}
+	return &Store{bucket, requests, "$KV." + bucket.Bucket() + "."}, nil
+}
 
 var _ keyvalue.Store = (*Store)(nil)
 
@@ -59,7 +77,7 @@ func Open(ctx context.Context, conn *nats.Conn, config Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("natskv: bucket %s: %w", config.Bucket, err)
 	}
-	return &Store{bucket}, nil
+	return storeOf(conn, bucket)
 }
 
 // Find opens a bucket that is there; the error is [jetstream.ErrBucketNotFound] if there is none. The connection stays the
@@ -73,7 +91,7 @@ func Find(ctx context.Context, conn *nats.Conn, name string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("natskv: bucket %s: %w", name, err)
 	}
-	return &Store{bucket}, nil
+	return storeOf(conn, bucket)
 }
 
 // Get implements [keyvalue.Store].
@@ -90,6 +108,19 @@ func (s *Store) Get(ctx context.Context, name string) (keyvalue.Entry, error) {
 
 // Put implements [keyvalue.Store].
 func (s *Store) Put(ctx context.Context, name string, value []byte, revision uint64) (written uint64, err error) {
+	sent := false
+	if plain(name) {
+		written, err = stream.Put(ctx, s.requests, s.subject+name, value, revision, putTimeout)
+		switch {
+		case err == nil:
+			return written, nil
+		case errors.Is(err, request.ErrBroken): // It may be there or not; the connection comes back.
+			sent = true
+		case !errors.Is(err, stream.ErrConflict):
+			return 0, fmt.Errorf("natskv: put %s: %w: %w", name, keyvalue.ErrUnavailable, err)
+		}
+	}
+	// What conflicts may be a trace of what was deleted, or nothing at all.
 	err = s.change(ctx, name, revision, func() error {
 		if revision == 0 {
 			written, err = s.bucket.Create(ctx, name, value)
@@ -98,7 +129,28 @@ func (s *Store) Put(ctx context.Context, name string, value []byte, revision uin
 		}
 		return err
 	})
+	if sent && errors.Is(err, keyvalue.ErrConflict) {
+		// What stands there instead may be what was sent at first.
+		entry, failure := s.Get(ctx, name)
+		if failure == nil && entry.Revision > revision && bytes.Equal(entry.Value, value) {
+			return entry.Revision, nil
+		}
+	}
 	return written, err
+}
+
+// plain tells whether a name is one that a store takes, so that it is the end of a subject as it is.
+func plain(name string) bool {
+	last := byte('.')
+	for i := range len(name) {
+		c := name[i]
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
+		if !letter && (c != '.' || last == '.') {
+			return false
+		}
+		last = c
+	}
+	return last != '.'
 }
 
 // Delete implements [keyvalue.Store].

@@ -60,7 +60,7 @@ type market struct {
 
 func newMarket(b *testing.B) *market {
 	to := newTown(b)
-	to.data.Pieces[benchmarkItem] = 1 << 40
+	to.data.Pieces[benchmarkItem], to.alone = 1<<40, true
 	return &market{branch: to.open(b)}
 }
 

@@ -35,6 +35,8 @@ type town struct {
 	nats *embedded.Server
 	keys *syncserver.Keyring
 	data *shop.Data
+	// alone tells that one branch opens and no other.
+	alone bool
 }
 
 func newTown(t testing.TB) *town {
@@ -45,7 +47,7 @@ func newTown(t testing.TB) *town {
 	require.NoError(t, err)
 	data, err := shop.ReadData(shop.Lamps())
 	require.NoError(t, err)
-	return &town{server, keys, data}
+	return &town{nats: server, keys: keys, data: data}
 }
 
 // branch is one process of the shop, as far as a process can be had in a test.
@@ -96,7 +98,9 @@ func (to *town) open(t testing.TB, changes ...configure) *branch {
 	require.NoError(t, err)
 	b.conn, err = to.nats.Connect()
 	require.NoError(t, err)
-	server, err := syncserver.NewServer(ctx, b.conn, b.rules, syncserver.ServerConfig{System: "shop", Keys: to.keys, Logger: logger})
+	server, err := syncserver.NewServer(ctx, b.conn, b.rules, syncserver.ServerConfig{
+		System: "shop", Keys: to.keys, Alone: to.alone, Logger: logger,
+	})
 	require.NoError(t, err)
 	store, err := natskv.Open(ctx, b.conn, natskv.Config{Bucket: "shop"})
 	require.NoError(t, err)

@@ -152,8 +152,7 @@ func (c *customer) background(run func(context.Context) error) (stop func()) {
 // lampShop is our shop, served over HTTP in all releases, and told apart by the keys that it signs with.
 type lampShop struct {
 	*stall
-	web    *httptest.Server
-	before func() // ends the process before
+	web *httptest.Server
 }
 
 // newLampShop opens it. It publishes all the keys, and signs with the first.

@@ -12,9 +12,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
-	"github.com/strabo-engine/strabo/syncserver/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 

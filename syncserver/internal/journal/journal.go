@@ -20,8 +20,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/syncserver/internal/request"
-	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/internal/request"
+	"github.com/strabo-engine/strabo/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
@@ -43,6 +43,8 @@ type Config struct {
 	MaxEntry int
 	// Cache is how many instances may be kept of enactments that nobody uses at the moment.
 	Cache int
+	// Alone tells that nobody else writes to the log, so that what is known of an enactment need not be asked for.
+	Alone bool
 	// SnapshotEvery is after how many finalisations an enactment gets a new snapshot; 0 for never.
 	SnapshotEvery int
 	// Tracer makes a span for each write; the zero value makes none.
@@ -255,7 +257,7 @@ func (j *Journal) Look(ctx context.Context, key enactment.Key, latest, begun boo
 	}
 	defer done()
 	known := e.last > 0 && !e.doubt || begun
-	if known && latest && !begun {
+	if known && latest && !begun && !j.Alone {
 		last, err := j.reader.Last(ctx, j.Subjects.Log(key))
 		if err != nil {
 			return err

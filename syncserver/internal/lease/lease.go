@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/strabo-engine/strabo/syncserver/internal/request"
-	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/internal/request"
+	"github.com/strabo-engine/strabo/internal/stream"
 )
 
 // ErrLost says that the lease was ended by others, or belongs to another.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
-	"github.com/strabo-engine/strabo/syncserver/internal/stream"
+	"github.com/strabo-engine/strabo/internal/stream"
 )
 
 // A sweep finds enactments behind the session's position that the feed should have and has not: because whoever had them

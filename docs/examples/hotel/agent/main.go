@@ -17,8 +17,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/adapter"
-	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/docs/examples/hotel"
+	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/strabo-engine/strabo/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
-	"github.com/strabo-engine/strabo/syncserver/internal/request"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

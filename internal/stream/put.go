@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/strabo-engine/strabo/syncserver/internal/request"
+	"github.com/strabo-engine/strabo/internal/request"
 )
 
 // Put is [Publish] for a subject whose last message must have the expected sequence, 0 for none.

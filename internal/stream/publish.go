@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/strabo-engine/strabo/syncserver/internal/request"
+	"github.com/strabo-engine/strabo/internal/request"
 )
 
 // FirstBackoff is how long to wait at first after a conflict that was none.

@@ -394,3 +394,29 @@ func TestPruneOldLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"ID":"1"} 3 `}, prune(t, archiveOf(t, conn, rules, "again"), syncserver.PruneConfig{}))
 }
+
+// TestPruneEndsEarly: what a run has left to do is done by the next one.
+func TestPruneEndsEarly(t *testing.T) {
+	t.Parallel()
+	rules := Rules(t, Purchase)
+	s := store(t, embedded.Options{})
+	conn := connect(t, s)
+	e := serve(t, s, rules, syncserver.ServerConfig{}).Client(syncserver.ClientConfig{Logger: quiet()})
+	t.Cleanup(e.Close)
+	feed := Join(t, e, Seller)
+	for _, id := range []string{"1", "2", "3"} {
+		buy(t, id, e, e)
+		Receive(t, feed, 3)
+		require.NoError(t, feed.Store(t.Context(), KeyOf(id), 3))
+	}
+	positions := func() int { return messages(t, conn, "STRABO_purchase_POSITIONS", "strabo.purchase.position.>") }
+	archive := archiveOf(t, conn, rules, "")
+	left := 2
+	require.NoError(t, archive.Prune(t.Context(), syncserver.PruneConfig{}, func(syncserver.Prunable) bool {
+		left--
+		return left > 0
+	}))
+	require.Equal(t, 3, positions())
+	require.Equal(t, []string{`{"ID":"3"} 3 `}, prune(t, archive, syncserver.PruneConfig{}))
+	require.Equal(t, 1, positions(), "the last one tells that there is an agent")
+}

@@ -75,7 +75,10 @@ func TestRandomAgents(t *testing.T) {
 			}
 			t.Repeat(map[string]func(*rapid.T){
 				"attempt": w.attempt,
-				"pass":    func(*rapid.T) { time.Sleep(time.Second) },
+				"pass": func(*rapid.T) {
+					time.Sleep(time.Second)
+					synctest.Wait() // Until windows that end now are judged.
+				},
 				"join":    func(t *rapid.T) { w.join(rapid.SampledFrom(w.crowds).Draw(t, "as")) },
 				"receive": w.receive,
 				"close":   w.close,

@@ -103,6 +103,9 @@ func (l *Library) Requires(ctx context.Context, name, schema string) (*negotiati
 	}
 	// The request goes on when the first who asked gives up: the others wait for it too. The source ends it.
 	result := l.flights.DoChan(key, func() (any, error) {
+		if found, ok := l.lookup(key); ok { // Since it was looked for.
+			return found, nil
+		}
 		found := l.find(context.WithoutCancel(ctx), name, at)
 		if !errors.Is(found.err, ErrBusy) {
 			l.keep(key, found)

@@ -81,7 +81,11 @@ type Summary struct {
 func (a *Archive) Enactments(ctx context.Context) ([]Summary, error) {
 	found := make(map[enactment.Key]int)
 	var all []Summary
+	gone := make(map[int]bool) // removed while the log was read
 	err := a.entries(ctx, a.subjects.Logs(), 1, func(_ uint64, e *wire.Entry) bool {
+		if at, ok := found[e.Key]; ok && e.Removed {
+			gone[at] = true
+		}
 		if len(e.Finalisation.Instances) == 0 {
 			return true
 		}
@@ -99,6 +103,15 @@ func (a *Archive) Enactments(ctx context.Context) ([]Summary, error) {
 		}
 		return true
 	})
+	if len(gone) > 0 {
+		left := all[:0]
+		for at := range all {
+			if !gone[at] {
+				left = append(left, all[at])
+			}
+		}
+		all = left
+	}
 	return all, err
 }
 
@@ -196,6 +209,9 @@ func (a *Archive) Watch(ctx context.Context, key enactment.Key, visit func(enact
 func (a *Archive) State(ctx context.Context, key enactment.Key) (*enactment.State, error) {
 	s := a.rules.NewState(key)
 	err := a.entries(ctx, a.subjects.Log(key), 1, func(_ uint64, e *wire.Entry) bool {
+		if e.Removed {
+			s = a.rules.NewState(key)
+		}
 		if len(e.Finalisation.Instances) > 0 {
 			s.Apply(e.Finalisation)
 		}
@@ -217,6 +233,9 @@ func (a *Archive) Verify(ctx context.Context, key enactment.Key, visit func(Faul
 	states := make(map[enactment.Key]*enactment.State)
 	judged := 0
 	err := a.entries(ctx, a.subject(key), 1, func(_ uint64, e *wire.Entry) bool {
+		if e.Removed {
+			delete(states, e.Key)
+		}
 		if len(e.Finalisation.Instances) == 0 {
 			return true
 		}

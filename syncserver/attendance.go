@@ -208,6 +208,31 @@ func (a *Attendance) applied(state *enactment.State, f enactment.Finalisation) {
 	at.changed = make(chan struct{})
 }
 
+// removed is told by the journal that an enactment was removed, which is locked: it is to visits as if nothing had
+// happened, and no more the agents'.
+func (a *Attendance) removed(key enactment.Key) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at, ok := a.attended[key]
+	if !ok || at.sequence == 0 {
+		return
+	}
+	at.instances, at.sequence, at.completed = nil, 0, false
+	clear(at.unseen)
+	for _, feed := range at.told {
+		feed.deliver(adapter.Delivery{Key: key, Revoked: true})
+	}
+	close(at.changed)
+	at.changed = make(chan struct{})
+}
+
+// removed passes on what the journal tells.
+func (s *Server) removed(key enactment.Key) {
+	if a := s.attendance.Load(); a != nil {
+		a.removed(key)
+	}
+}
+
 // folded passes on what the journal tells.
 func (s *Server) folded(state *enactment.State, f enactment.Finalisation) {
 	if a := s.attendance.Load(); a != nil {
@@ -268,6 +293,9 @@ func (v *visit) Instances() []enactment.Instance {
 	a.mu.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.read > len(all) { // it was removed meanwhile
+		v.seen, v.read = nil, 0
+	}
 	if v.read < len(all) {
 		v.seen = append(v.seen, projected(a.server.rules, v.identity.Role, all[v.read:])...)
 		v.read = len(all)

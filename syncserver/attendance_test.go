@@ -28,9 +28,13 @@ type attendedProcess struct {
 	close func()
 }
 
+func compileRequestReply() (*enactment.Rules, error) {
+	return protocols.Load("request-reply", enactment.WithParties("Client", "web"), enactment.WithParties("Server", "desk"))
+}
+
 func attend(t *testing.T, nats *embedded.Server, idle int, reply func(ctx context.Context, f *adapter.FeasibleAction) error) attendedProcess {
 	t.Helper()
-	rules, err := protocols.Load("request-reply", enactment.WithParties("Client", "web"), enactment.WithParties("Server", "desk"))
+	rules, err := compileRequestReply()
 	require.NoError(t, err)
 	conn, err := nats.Connect()
 	require.NoError(t, err)
@@ -147,7 +151,7 @@ func TestAttendanceAlone(t *testing.T) {
 	reached(t, v, 2)
 	before.close()
 
-	rules, err := protocols.Load("request-reply", enactment.WithParties("Client", "web"), enactment.WithParties("Server", "desk"))
+	rules, err := compileRequestReply()
 	require.NoError(t, err)
 	conn, err := nats.Connect()
 	require.NoError(t, err)

@@ -65,7 +65,7 @@ func (a *Archive) Backup(ctx context.Context, w io.Writer, withSecrets bool) (in
 			data = wire.Codec{Rules: a.rules, Open: true}.AppendEntry(nil, e)
 		}
 		count++
-		return true, encoder.Encode(backupLine{"log", m.Subject, m.Time, data, len(e.Finalisation.Instances) == 0})
+		return true, encoder.Encode(backupLine{"log", m.Subject, m.Time, data, len(e.Finalisation.Instances) == 0 && !e.Removed})
 	})
 	if err != nil {
 		return count, err
@@ -150,6 +150,10 @@ func (w *restorer) put(ctx context.Context, line *backupLine) error {
 			return err
 		}
 		e.Decided = 0 // the order of arrival begins anew
+		if e.Removed {
+			msg = journal.Removal(w.subjects, w.codec, e) // what came before it in the backup was removed meanwhile
+			break
+		}
 		msg.Subject = w.subjects.Log(e.Key)
 		msg.Data = w.codec.AppendEntry(nil, e)
 		if line.Expires {

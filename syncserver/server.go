@@ -150,7 +150,7 @@ func (s *Server) open(ctx context.Context) error {
 		Conn: s.requests, Subjects: s.subjects, Codec: s.codec, Retention: c.Retention, Timeout: c.Timeout, Cache: c.Cache,
 		Clock: c.clock, Health: s.logHealth, Logger: s.log, MaxEntry: s.limits.Entry,
 		SnapshotEvery: snapshotEvery, Alone: c.Alone, Appended: s.appended, Conflict: s.metrics.conflict,
-		Folded: s.folded, Tracer: s.tracer,
+		Folded: s.folded, Removed: s.removed, Tracer: s.tracer,
 	})
 	return err
 }

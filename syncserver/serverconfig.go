@@ -37,8 +37,8 @@ type ServerConfig struct {
 	Replicas int
 	// Memory keeps the streams in memory: they are lost when the NATS server stops. It counts when the streams are made.
 	Memory bool
-	// Alone tells that no other server of the system runs as long as this one does, as where NATS is inside the process and
-	// takes no connections. Then what this one knows of an enactment is the latest, and is shown without looking into the
+	// Alone tells that no other server of the system runs as long as this one does, and nothing is removed ([Archive.Prune]), as
+	// where NATS is inside the process and takes no connections. Then what this one knows of an enactment is the latest, and is shown without looking into the
 	// log. If it is not so, visits to enactments may show what was true a while ago; nothing else depends on it.
 	Alone bool
 	// Window makes finalisation batch instead of immediate: attempts of one enactment that arrive within it are judged

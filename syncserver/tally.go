@@ -18,8 +18,13 @@ type tally struct {
 	mu      sync.Mutex
 	reading chan struct{} // closed when the read that is under way has ended; nil if there is none
 	last    uint64        // sequence in the stream of what was read last
-	open    int
-	whole   bool // the end was reached
+	open    int           // of what was read
+	// stale tells that what was counted may have been removed meanwhile, so that all is to be counted anew. What was removed
+	// before known, where the stream ended when the count was begun, is not counted at all.
+	stale bool
+	known uint64
+	told  int  // what is told: open, or while all is counted anew what it was before
+	whole bool // the end was reached
 }
 
 // tallyPatience is how long whoever asks waits for the log to be read, before there is the count of before.
@@ -49,30 +54,68 @@ func (s *Server) openEnactments() (int, bool) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.open, t.whole
+	return t.told, t.whole
 }
 
 // read counts what has come. A message that cannot be read counts for nothing: enactments verify names it.
 func (t *tally) read(log stream.Reader, subject string) {
+	err := t.readOn(log, subject)
+	t.mu.Lock()
+	stale := t.stale
+	t.mu.Unlock()
+	if err == nil && stale {
+		err = t.readOn(log, subject)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil && !t.stale {
+		t.told, t.whole = t.open, true
+	}
+	close(t.reading)
+	t.reading = nil
+}
+
+// readOn reads on, or from the beginning if it must be counted anew.
+func (t *tally) readOn(log stream.Reader, subject string) error {
+	if err := t.begin(log, subject); err != nil {
+		return err
+	}
 	t.mu.Lock()
 	from := t.last + 1
 	t.mu.Unlock()
-	err := log.Read(t.ctx, subject, from, func(m stream.Message) (bool, error) {
-		begins, completes := wire.Progress(m.Data)
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.last = m.Sequence
-		if begins {
-			t.open++
-		}
-		if completes {
-			t.open--
-		}
-		return true, nil
-	})
+	return log.Read(t.ctx, subject, from, t.count)
+}
+
+// begin begins the count, if none was begun or it must be begun anew.
+func (t *tally) begin(log stream.Reader, subject string) error {
+	t.mu.Lock()
+	anew := t.last == 0 || t.stale
+	t.mu.Unlock()
+	if !anew {
+		return nil
+	}
+	end, err := log.Last(t.ctx, subject)
+	if err != nil {
+		return err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.whole = t.whole || err == nil
-	close(t.reading)
-	t.reading = nil
+	t.last, t.open, t.stale, t.known = 0, 0, false, end.Sequence
+	return nil
+}
+
+// count counts a message.
+func (t *tally) count(m stream.Message) (bool, error) {
+	begins, completes, removed := wire.Progress(m.Data)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = m.Sequence
+	t.stale = t.stale || removed && m.Sequence > t.known
+	if begins {
+		t.open++
+	}
+	if completes {
+		t.open--
+	}
+	return true, nil
 }

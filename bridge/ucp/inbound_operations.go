@@ -136,8 +136,8 @@ func (in *Inbound) create(ctx context.Context, c call) (*result, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case rejection != nil && (rejection.Code == enactment.Malformed || rejection.Code == enactment.AlreadyHappened):
-		return nil, errReused // The key has made another checkout; or the same, asked for in another way.
+	case rejection != nil && reused(rejection):
+		return nil, errReused
 	case rejection != nil:
 		return nil, refusedBy(rejection, what)
 	}
@@ -150,6 +150,16 @@ func (in *Inbound) create(ctx context.Context, c call) (*result, error) {
 	}
 	// What was answered at first, also if the request is repeated after more has happened.
 	return in.showing(&c, http.StatusCreated, s.at(1, standing))
+}
+
+// reused tells whether a Create was refused because its key has made another checkout; or the same, asked for in another
+// way; or one that was removed since.
+func reused(r *enactment.Rejection) bool {
+	switch r.Code {
+	case enactment.Malformed, enactment.AlreadyHappened, enactment.Expired:
+		return true
+	}
+	return false
 }
 
 // at gives how the checkout stood right after the statement of a revision.

@@ -22,6 +22,7 @@ type enactmentsCommand struct {
 	Watch  enactmentsWatch  `cmd:"" help:"Print what happens, as it happens."`
 	Export enactmentsExport `cmd:"" help:"Print every record, secrets hidden."`
 	Verify enactmentsVerify `cmd:"" help:"Judge logs again, finalisation by finalisation."`
+	Prune  enactmentsPrune  `cmd:"" help:"Remove those that have ended and are old."`
 }
 
 type enactmentsLs struct {

@@ -9,8 +9,9 @@ import (
 
 // cache keeps the enactments that are in use and, up to a bound, those used last.
 type cache struct {
-	bound  int
-	folded func(*enactment.State, enactment.Finalisation) // see [Config.Folded]
+	bound   int
+	folded  func(*enactment.State, enactment.Finalisation) // see [Config.Folded]
+	removed func(enactment.Key)                            // see [Config.Removed]
 
 	mu     sync.Mutex
 	known  map[enactment.Key]*Enactment
@@ -25,8 +26,8 @@ type usage struct {
 	place *list.Element // nil while it is in use
 }
 
-func newCache(bound int, folded func(*enactment.State, enactment.Finalisation)) *cache {
-	return &cache{bound: bound, folded: folded, known: make(map[enactment.Key]*Enactment), unused: list.New()}
+func newCache(bound int, folded func(*enactment.State, enactment.Finalisation), removed func(enactment.Key)) *cache {
+	return &cache{bound: bound, folded: folded, removed: removed, known: make(map[enactment.Key]*Enactment), unused: list.New()}
 }
 
 func (c *cache) acquire(key enactment.Key, rules *enactment.Rules) *Enactment {
@@ -35,7 +36,7 @@ func (c *cache) acquire(key enactment.Key, rules *enactment.Rules) *Enactment {
 	e, ok := c.known[key]
 	if !ok {
 		e = newEnactment(key, rules)
-		e.folded = c.folded
+		e.folded, e.gone = c.folded, c.removed
 		c.known[key] = e
 	}
 	e.use.users++

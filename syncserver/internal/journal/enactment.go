@@ -32,7 +32,9 @@ type Enactment struct {
 	saving         atomic.Bool // a snapshot is being made
 	bytes          int         // of values
 	completed      uint64      // the finalisation by which it became complete, 0 if it is not
+	removed        bool        // what happened was removed, and nothing more will happen
 	folded         func(*enactment.State, enactment.Finalisation)
+	gone           func(enactment.Key) // told of the removal; may be nil
 
 	use usage
 }
@@ -91,6 +93,12 @@ type draft struct {
 func (e *Enactment) draft(window []enactment.Attempt, mark uint64, now time.Time, retention time.Duration) draft {
 	e.answers.sweep(retention)
 	d := draft{outcomes: make([]enactment.Outcome, len(window))}
+	if e.removed {
+		for i := range d.outcomes {
+			d.outcomes[i] = enactment.Outcome{Rejection: removedRejection()}
+		}
+		return d
+	}
 	fresh := make([]enactment.Attempt, 0, len(window))
 	place := make([]int, 0, len(window))
 	var copies map[int]int // to the place of the first
@@ -196,6 +204,10 @@ func (e *Enactment) seatsAfter(f enactment.Finalisation) map[string]string {
 
 // apply folds an entry.
 func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
+	if entry.Removed {
+		e.remove(sequence)
+		return
+	}
 	f := entry.Finalisation
 	if len(f.Instances) > 0 {
 		e.state.Apply(f)
@@ -230,7 +242,7 @@ func (e *Enactment) apply(sequence uint64, entry *wire.Entry) {
 func (e *Enactment) reset() {
 	e.state = e.rules.NewState(e.key)
 	e.last, e.happened, e.decided, e.completed, e.saved, e.seats = 0, 0, 0, 0, 0, nil
-	e.answers, e.bytes, e.loaded = newAnswers(), 0, false
+	e.answers, e.bytes, e.loaded, e.removed = newAnswers(), 0, false, false
 }
 
 // cost is what the enactment takes of a cache: one for itself, for each instance and each answer, and for each KiB of

@@ -56,6 +56,8 @@ type Config struct {
 	// Folded is told of every finalisation that is folded into an enactment, be it written here or read, with the state
 	// after it, or that of a later one where it comes from a snapshot; after a snapshot proved useless, of some again. The enactment is locked meanwhile. It may be nil.
 	Folded func(*enactment.State, enactment.Finalisation)
+	// Removed is told of every enactment that turns out to have been removed. The enactment is locked meanwhile. It may be nil.
+	Removed func(enactment.Key)
 	// Conflict is told of every write that lost against another server's, or was refused though nothing stood against
 	// it; it may be nil.
 	Conflict func(spurious bool)
@@ -79,7 +81,7 @@ func New(config Config) (*Journal, error) {
 		return nil, err
 	}
 	return &Journal{
-		Config: config, js: js, cache: newCache(config.Cache, config.Folded), saving: make(chan struct{}, snapshotsAtOnce),
+		Config: config, js: js, cache: newCache(config.Cache, config.Folded, config.Removed), saving: make(chan struct{}, snapshotsAtOnce),
 		reader: stream.Reader{Conn: config.Conn.Conn, Stream: config.Subjects.LogStream()},
 	}, nil
 }

@@ -51,7 +51,7 @@ func (e *MismatchError) Error() string {
 func Open(ctx context.Context, js jetstream.JetStream, l Layout) error {
 	if err := open(ctx, js, l, jetstream.StreamConfig{
 		Name: l.Subjects.LogStream(), Subjects: []string{l.Subjects.Logs()}, AllowDirect: true, AllowMsgTTL: true,
-		DenyDelete: true, DenyPurge: true, Description: "what happened in every enactment, and recent refusals",
+		DenyDelete: true, AllowRollup: true, Description: "what happened in every enactment, and recent refusals",
 	}); err != nil {
 		return err
 	}

@@ -91,22 +91,46 @@ func sizeOf(items []item) int {
 	return bytes
 }
 
-// history reads the log of an enactment, without refusals. A replica that has not got so far as said is asked again.
+// removed takes an enactment from the feed that was removed, if the feed may still have it at hand: one that was open, or
+// that something was done in lately. Of others agents have let go.
+func (s *session) removed(ctx context.Context, b *batch, e *wire.Entry) error {
+	delete(s.fetched, e.Key)
+	delete(s.claimed, e.Key)
+	delete(s.looked, e.Key)
+	r, known := s.group.records.get(e.Key)
+	if !known && !e.Finalisation.Completed {
+		var err error
+		if r, err = s.group.read(ctx, e.Key); err != nil {
+			return err
+		}
+	}
+	if r.form.Feed == s.feed {
+		b.add(adapter.Delivery{Key: e.Key, Revoked: true})
+	}
+	return nil
+}
+
+// history reads the log of an enactment, without refusals. A replica that has not got so far as said is asked again. There
+// is none of an enactment that was removed.
 func (s *session) history(ctx context.Context, key enactment.Key, until uint64) ([]item, error) {
 	h := s.group.host
 	for {
 		var history []item
+		removed := false
 		err := h.log.Read(ctx, h.Subjects.Log(key), 1, func(m stream.Message) (bool, error) {
 			entry, err := h.Codec.DecodeEntry(m.Data)
 			if err != nil {
 				return false, err
+			}
+			if entry.Key == key && entry.Removed {
+				removed, history = true, nil
 			}
 			if entry.Key == key && len(entry.Finalisation.Instances) > 0 {
 				history = append(history, item{sequence: m.Sequence, entry: entry, bytes: len(m.Data)})
 			}
 			return true, nil
 		})
-		if err != nil || until == 0 || len(history) > 0 && history[len(history)-1].sequence >= until {
+		if err != nil || until == 0 || removed || len(history) > 0 && history[len(history)-1].sequence >= until {
 			return history, err
 		}
 		if _, err := stream.Pause(ctx, 10*time.Millisecond); err != nil {

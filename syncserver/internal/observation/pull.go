@@ -189,7 +189,7 @@ func (s *session) beginningsOpen(ctx context.Context, open map[enactment.Key]uin
 			if err != nil {
 				return err
 			}
-			if until, asked := open[entry.Key]; asked && m.Sequence >= until && s.allowed(entry.Seats) {
+			if until, asked := open[entry.Key]; asked && !entry.Removed && m.Sequence >= until && s.allowed(entry.Seats) {
 				fresh[entry.Key] = true
 			}
 			return nil

@@ -217,6 +217,9 @@ func (s *session) look(ctx context.Context, b *batch, i *item, fresh bool) error
 			return nil // it came with the history
 		}
 	}
+	if e.Removed {
+		return s.removed(ctx, b, e)
+	}
 	if !s.concerns(e) {
 		return nil
 	}

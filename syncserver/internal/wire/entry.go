@@ -11,13 +11,15 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 )
 
-// Entry is one message of an enactment's log: a finalisation, the refusals that were decided with it, or both.
+// Entry is one message of an enactment's log: a finalisation, the refusals that were decided with it, or both. Or it says
+// that all before it was removed: that is the last entry of a log, and stays.
 type Entry struct {
 	// Hash is that of the rules under which it was decided.
 	Hash string
 	// Key is the enactment.
 	Key enactment.Key
-	// Finalisation has no instances where nothing happened: then there are refusals only.
+	// Finalisation has no instances where nothing happened: then there are refusals only. Of a removed enactment it has the
+	// last sequence, and whether it was complete.
 	Finalisation enactment.Finalisation
 	// Digests has that of the attempt behind each instance.
 	Digests []Digest
@@ -27,8 +29,10 @@ type Entry struct {
 	Seats map[string]string
 	// Decided is the highest arrival that had been decided when it was written, 0 in immediate finalisation.
 	Decided uint64
-	// At is the time of the judgement by the clock of the server that judged.
+	// At is the time of the judgement by the clock of the server that judged, or that of the removal.
 	At time.Time
+	// Removed tells that what happened was removed.
+	Removed bool
 }
 
 // Digest identifies the content of an attempt.
@@ -129,6 +133,9 @@ func (c Codec) AppendEntry(to []byte, e *Entry) []byte {
 	if e.Decided > 0 {
 		to = strconv.AppendUint(append(to, `,"decided":`...), e.Decided, 10)
 	}
+	if e.Removed {
+		to = append(to, `,"removed":true`...)
+	}
 	to = append(to, `,"at":"`...)
 	to = e.At.UTC().AppendFormat(to, time.RFC3339Nano)
 	return append(to, `"}`...)
@@ -222,6 +229,8 @@ func (c Codec) DecodeEntry(message []byte) (*Entry, error) {
 			return readUint(&e.Decided, value)
 		case "at":
 			return readTime(&e.At, value)
+		case "removed":
+			return readBool(&e.Removed, value)
 		case "instances":
 			return elements(value, func(value []byte) error {
 				instances = append(instances, value)
@@ -239,6 +248,9 @@ func (c Codec) DecodeEntry(message []byte) (*Entry, error) {
 	if err == nil && e.Key == "" {
 		err = errors.New("there is no key")
 	}
+	if err == nil && e.Removed && len(instances) > 0 {
+		err = errors.New("something happened in what was removed")
+	}
 	for _, text := range instances {
 		if err == nil {
 			err = c.readStored(e, text)
@@ -250,9 +262,9 @@ func (c Codec) DecodeEntry(message []byte) (*Entry, error) {
 	return e, nil
 }
 
-// Progress tells of an entry, without decoding it, whether its enactment begins or becomes complete by it. What is no entry
-// does neither.
-func Progress(message []byte) (begins, completes bool) {
+// Progress tells of an entry, without decoding it, whether its enactment begins, becomes complete, or was removed by it. What
+// is no entry does none of that.
+func Progress(message []byte) (begins, completes, removed bool) {
 	var sequence uint64
 	happened := false
 	err := members(message, func(name string, value []byte) error {
@@ -261,6 +273,8 @@ func Progress(message []byte) (begins, completes bool) {
 			return readUint(&sequence, value)
 		case "completed":
 			return readBool(&completes, value)
+		case "removed":
+			return readBool(&removed, value)
 		case "instances":
 			return elements(value, func([]byte) error {
 				happened = true
@@ -270,9 +284,9 @@ func Progress(message []byte) (begins, completes bool) {
 		return nil
 	})
 	if err != nil || !happened {
-		return false, false
+		return false, false, err == nil && removed
 	}
-	return sequence == 1, completes
+	return sequence == 1, completes, false
 }
 
 func readRefusal(text []byte) (Refusal, error) {

@@ -109,11 +109,27 @@ func TestEntries(t *testing.T) {
 		if !test.happened {
 			e.Finalisation.Instances, e.Digests = nil, nil
 		}
-		begins, completes := wire.Progress(codec.AppendEntry(nil, &e))
-		require.Equal(t, [2]bool{test.begins, test.completes}, [2]bool{begins, completes})
+		begins, completes, removed := wire.Progress(codec.AppendEntry(nil, &e))
+		require.Equal(t, [3]bool{test.begins, test.completes, false}, [3]bool{begins, completes, removed})
 	}
-	begins, completes := wire.Progress([]byte("{"))
-	require.False(t, begins || completes)
+	begins, completes, removed := wire.Progress([]byte("{"))
+	require.False(t, begins || completes || removed)
+
+	entry = &wire.Entry{
+		Hash: entry.Hash, Key: entry.Key, Finalisation: enactment.Finalisation{Sequence: 2, Completed: true}, At: entry.At, Removed: true,
+	}
+	text = codec.AppendEntry(nil, entry)
+	again, err := codec.DecodeEntry(text)
+	require.NoError(t, err)
+	require.Equal(t, entry, again)
+	begins, completes, removed = wire.Progress(text)
+	require.Equal(t, [3]bool{false, false, true}, [3]bool{begins, completes, removed})
+	text = codec.AppendEntry(nil, &wire.Entry{
+		Hash: entry.Hash, Key: entry.Key, Finalisation: f, Digests: []wire.Digest{accept.Digest()}, At: entry.At, Removed: true,
+	})
+	_, err = codec.DecodeEntry(text)
+	require.ErrorContains(t, err, "something happened in what was removed")
+	text = codec.AppendEntry(nil, got)
 
 	_, err = wire.Codec{Rules: codec.Rules}.DecodeEntry(text)
 	require.Error(t, err, "there is no key to open it")

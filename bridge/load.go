@@ -99,6 +99,9 @@ func (r *reader) plan(f field) *plan {
 		if _, again := p.step(s.name); again {
 			r.fault(n, "%s has two steps %q", p.action, s.name)
 		}
+		if _, before := p.step(s.since); s.since != "" && !before {
+			r.fault(n, "since of step %s: %s has no step %q before it", s.name, p.action, s.since)
+		}
 		p.steps = append(p.steps, s)
 	}
 	if len(p.steps) == 0 {
@@ -130,6 +133,7 @@ func (r *reader) step(n *yaml.Node) *step {
 				s.status = r.query(n)
 			}
 		},
+		"since":  func(n *yaml.Node) { s.since = r.text(n, "since") },
 		"unmade": func(n *yaml.Node) { s.unmade = r.answer(n) },
 		"lost":   func(n *yaml.Node) { s.lost = r.answer(n) },
 		"late":   func(n *yaml.Node) { s.late = r.answer(n) },
@@ -143,8 +147,8 @@ func (r *reader) step(n *yaml.Node) *step {
 	if s.replay && !s.retry {
 		r.fault(n, "status: same-key of step %s needs retry: same-key", s.name)
 	}
-	if s.request == nil && (s.status != nil || s.retry || s.lost != nil) {
-		r.fault(n, "step %s has no request, so there is nothing to retry, to ask about or to lose", s.name)
+	if s.request == nil && (s.status != nil || s.retry || s.lost != nil || s.since != "") {
+		r.fault(n, "step %s has no request, so there is nothing to retry, to ask about, to lose or to look at before", s.name)
 	}
 	for _, a := range []*answer{s.unmade, s.lost, s.late} {
 		if a != nil && (a.kind == ask || a.kind == resend || a.kind == wait || a.when != nil || len(a.on) > 0) {

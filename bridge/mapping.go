@@ -58,6 +58,9 @@ type step struct {
 	status *query
 	// replay tells that the request itself, sent again under its key, is how to ask what became of it.
 	replay bool
+	// since names the step before, where what the request rests on was looked at; empty if there is none. If something
+	// came in between, such as that somebody was asked, it is looked at again before anything is sent.
+	since string
 	// unmade is the answer if the request cannot be made; nil for none.
 	unmade *answer
 	// lost is the answer if it stays unknown what became of the request; nil where that matters.

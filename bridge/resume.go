@@ -13,7 +13,7 @@ import (
 // resume reads from the journal how far the answer to an instance has come.
 func (b *Bridge) resume(ctx context.Context, plan *plan, e adapter.Enactment, instance enactment.Instance) (*run, error) {
 	r := &run{
-		bridge: b, plan: plan, key: e.Key(), observed: instance,
+		bridge: b, plan: plan, key: e.Key(), observed: instance, from: -1,
 		bound: make(map[string]any), kept: make(map[string]any), lastStep: plan.steps[0].name,
 	}
 	var err error

@@ -23,6 +23,7 @@ type run struct {
 	scrub    *scrubber
 
 	at       int    // the step
+	from     int    // the first step that was taken since the journal was read; -1 for none
 	open     *Entry // of that step, if its request may have left
 	waiting  *Entry // of that step, if it waits for the remote party
 	pending  []pending
@@ -98,6 +99,14 @@ func (r *run) answer(ctx context.Context) error {
 		if r.open == nil && !s.when.holds(r.world) {
 			r.at++ // Load has seen to it that a step follows.
 			continue
+		}
+		if since, ok := r.plan.step(s.since); ok && r.open == nil && (r.from < 0 || r.from > since) {
+			// Somebody was asked, or the bridge was restarted, and meanwhile the remote party may have changed its mind.
+			r.at, r.from = since, since
+			continue
+		}
+		if r.from < 0 {
+			r.from = r.at
 		}
 		r.last, r.said, r.sensitive, r.approval = nil, nil, false, ""
 		err := r.step(ctx, s)

@@ -75,6 +75,8 @@ func TestLoadReportsFaults(t *testing.T) {
 		{"the end of the steps", ask("- {step: s, answers: [{}]}"), `m:5:27: step s of Ask has an answer that goes on, and no step follows`},
 		{"a skip at the end", ask("- {step: s, when: $.observed.room, answers: [{nothing: x}]}"), `m:5:7: step s of Ask may be skipped, and no step follows`},
 		{"a step without a name", ask("- {answers: [{nothing: x}]}"), `m:5:7: a step needs a name`},
+		{"since nothing before", ask("- {step: s, since: t, request: {method: GET, path: /x}, answers: [{nothing: x}]}"), `m:5:7: since of step s: Ask has no step "t" before it`},
+		{"since itself", ask("- {step: s, since: s, request: {method: GET, path: /x}, answers: [{nothing: x}]}"), `m:5:7: since of step s: Ask has no step "s" before it`},
 		{"a step without answers", ask("- {step: s}"), `m:5:7: step s has no answers`},
 		{"an unknown hook", ask("- {step: s, choose: [{hook: h, bind: b}], answers: [{nothing: x}]}"), `m:5:33: there is no hook "h"`},
 		{"a hook that binds nothing", ask("- {step: s, choose: [{hook: bed}], answers: [{nothing: x}]}"), `m:5:26: choose needs a hook and the variable to bind`},

@@ -31,7 +31,9 @@ func TestAgreedToLater(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, questions.Close()) })
 			hasher := audit.NewHasher([]byte("a key that is long enough for tests"))
-			m := openApril(t, shop, func(o *ucp.OutboundOptions) { o.Approvals, o.Hasher, o.Patience.Deadline = questions, hasher, time.Minute })
+			m := openApril(t, shop, func(o *ucp.OutboundOptions) {
+				o.Approvals, o.Hasher, o.Patience.Deadline = questions, hasher, time.Minute
+			})
 			m.opens(ada, "Offered")
 			m.pays(1)
 			var asked []approval.Entry

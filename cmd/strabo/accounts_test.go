@@ -83,6 +83,7 @@ func TestNATSConfig(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes long")
 	}
+	t.Parallel()
 	rules, err := protocols.Load("purchase")
 	require.NoError(t, err)
 	alice, bob := enactment.Identity{Role: "Buyer", Party: "alice"}, enactment.Identity{Role: "Buyer", Party: "bob"}

@@ -298,11 +298,13 @@ func TestWhatCannotBeCalledWasNotSent(t *testing.T) {
 
 // What is no JSON-RPC answer proves nothing, so it stays what it is.
 func TestGarbageStaysGarbage(t *testing.T) {
-	for _, garbage := range []string{"", "<html>", "{}", `{"jsonrpc":"2.0","id":1,"result":7}`,
+	for _, garbage := range []string{
+		"", "<html>", "{}", `{"jsonrpc":"2.0","id":1,"result":7}`,
 		// The answers to other messages.
 		`{"jsonrpc":"2.0","id":2,"result":{"id":"1","status":"completed"}}`, `{"jsonrpc":"2.0","result":{"id":"1"}}`,
 		`{"jsonrpc":"2.0","id":"x","error":{"code":-32000,"message":"no"}}`,
-		`{"jsonrpc":"2.0","id":1,"result":{}}`} {
+		`{"jsonrpc":"2.0","id":1,"result":{}}`,
+	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, garbage) }))
 		caller := mcp.NewCaller(server.URL, wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
 		response, err := caller.Call(t.Context(), restRequest("GET", "checkout-sessions/1", ""))

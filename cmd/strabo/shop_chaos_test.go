@@ -123,17 +123,7 @@ func (c *crowd) once(method, path, body, key string) (shopAnswer, error) {
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
-	response, err := c.client.Do(request)
-	if err != nil {
-		return shopAnswer{}, err
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	if err != nil {
-		return shopAnswer{}, err
-	}
-	a := shopAnswer{status: response.StatusCode, raw: string(raw)}
-	return a, json.Unmarshal(raw, &a)
+	return answerOf(&c.client, request)
 }
 
 // ask repeats a request until it is answered, and writes it down.

@@ -78,7 +78,12 @@ func askShop(method, url, body, key string) (shopAnswer, error) {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", key)
-	response, err := http.DefaultClient.Do(request)
+	return answerOf(http.DefaultClient, request)
+}
+
+// answerOf makes a request and reads its answer.
+func answerOf(client *http.Client, request *http.Request) (shopAnswer, error) {
+	response, err := client.Do(request)
 	if err != nil {
 		return shopAnswer{}, err
 	}

@@ -49,9 +49,10 @@ type customer struct {
 	ended    chan adapter.Observation
 	stop     func() // ends the bridge
 
-	mu     sync.Mutex
-	orders *ucp.Orders // nil while nobody hears
-	heard  []heardHook
+	hearing sync.RWMutex // held, shared, while a webhook is handled: what it says is observed before it is kept
+	mu      sync.Mutex
+	orders  *ucp.Orders // nil while nobody hears
+	heard   []heardHook
 }
 
 // heardHook is a webhook as it came, and what it was answered with.
@@ -63,6 +64,8 @@ type heardHook struct {
 
 // ServeHTTP hears a webhook, and keeps it.
 func (c *customer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.hearing.RLock()
+	defer c.hearing.RUnlock()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -84,8 +87,10 @@ func (c *customer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(kept.Body.Bytes())
 }
 
-// last is the last webhook that came.
+// last is the last webhook that came, when all that came are answered.
 func (c *customer) last() heardHook {
+	c.hearing.Lock()
+	defer c.hearing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	require.NotEmpty(c.t, c.heard)

@@ -380,7 +380,7 @@ func TestErrorsHaveTheStatusesOfTheSpecification(t *testing.T) {
 		negotiation.ProfileNotTrusted: {403, -32000}, "another": {500, -32603},
 	} {
 		err := &negotiation.Error{Code: code, Content: "x", Err: os.ErrNotExist}
-		require.Equal(t, want, [2]int{err.Status(), err.RPC()}, code)
+		require.Equal(t, want, [2]int{code.Status(), code.RPC()}, code)
 		require.ErrorIs(t, err, os.ErrNotExist)
 	}
 }

@@ -1,16 +1,6 @@
 package main
 
-import (
-	"errors"
-	"fmt"
-	"regexp"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/strabo-engine/strabo/bridge/guard"
-	"github.com/strabo-engine/strabo/bridge/ucp/wire"
-)
+import "time"
 
 type buyCommand struct {
 	Business string   `required:"" placeholder:"URL" help:"The shop; its discovery document is looked for below."`
@@ -48,11 +38,12 @@ type buyCommand struct {
 	Ask    string `group:"Policy" type:"path" placeholder:"DIR" help:"Pay only when somebody has agreed with strabo approvals; the question is put into this directory (DIR.key, or that of --audit, has the key of its digests). Without it the command itself agrees."`
 	Audit  string `group:"Policy" type:"path" placeholder:"FILE" help:"Append to an audit what is asked of the shop and what is not, for strabo audit. What changes anything does not leave unless it is in there first. FILE.key has the key of its hashes."`
 
-	Profile      string `group:"Platform" placeholder:"URL" help:"Where the platform's profile is, which shops of UCP 2026-01-23 and later fetch; {release} in it stands for the release that is spoken. See strabo profile. Without it the oldest release is spoken that the shop knows."`
-	SigningKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that requests are signed with. The profile has the public one."`
-	SigningKeyID string `group:"Platform" name:"signing-key-id" default:"platform-1" placeholder:"ID" help:"The id of the key in the profile: ${default}."`
-	MandateKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that mandates are signed with (AP2), where the shop takes them: then nothing is paid without. The profile has the public one; see strabo profile --mandate-key."`
-	MandateKeyID string `group:"Platform" name:"mandate-key-id" default:"mandate-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
+	Profile       string `group:"Platform" placeholder:"URL" help:"Where the platform's profile is, which shops of UCP 2026-01-23 and later fetch; {release} in it stands for the release that is spoken. See strabo profile. Without it the oldest release is spoken that the shop knows."`
+	SigningKey    string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that requests are signed with. The profile has the public one."`
+	SigningKeyID  string `group:"Platform" name:"signing-key-id" default:"platform-1" placeholder:"ID" help:"The id of the key in the profile: ${default}."`
+	RequireSigned bool   `group:"Platform" name:"require-signed" help:"Believe only answers that the shop has signed, as shops of UCP 2026-04-08 may. Without it a signature is verified where there is one."`
+	MandateKey    string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that mandates are signed with (AP2), where the shop takes them: then nothing is paid without. The profile has the public one; see strabo profile --mandate-key."`
+	MandateKeyID  string `group:"Platform" name:"mandate-key-id" default:"mandate-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
 
 	Follow    bool          `group:"Following" help:"When the order is placed, say what becomes of it, until all of it is delivered."`
 	FollowFor time.Duration `group:"Following" name:"follow-for" default:"24h" help:"How long to follow: ${default}."`
@@ -91,6 +82,10 @@ Every call is made under the contracts of protocols/simple-ucp.contracts.yaml: t
 With --mandate-key, and at a shop that takes mandates, what the shop says of the checkout has to be signed by it, and the ` +
 		`payment comes with a mandate for just that, good until the checkout expires.
 
+What a shop of UCP 2026-04-08 has signed is verified, with the keys of its profile: an answer whose signature is wrong is no ` +
+		`answer, and what became of the request is asked for. With --require-signed an answer without a signature is none either; a shop that signs nothing is ` +
+		`not bought at then.
+
 With --follow the command stays when the order is placed, and prints what the shop says of it: what was shipped and ` +
 		`delivered, and what was adjusted. It asks the shop (UCP 2026-04-08; shops of the older releases may have that, too), ` +
 		`and with --webhooks it is told. A shop finds the webhook in the platform's profile, at http://ADDR/{release} unless ` +
@@ -121,6 +116,7 @@ func (buyCommand) examples() string {
   strabo buy --business https://shop.example --item lamp --ask approvals --audit audit.jsonl --timeout 1h
   strabo buy --business http://localhost:8182 --item oil-lamp --country GR --follow --webhooks 127.0.0.1:8286
   strabo buy --business https://shop.example --item lamp --profile 'https://me.example/{release}' --mandate-key mandates.pem
+  strabo buy --business https://shop.example --item lamp --profile 'https://me.example/{release}' --require-signed
   strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.status).url'
 `
 }
@@ -130,54 +126,3 @@ const deliveryExtension = "dev.ucp.shopping.fulfillment"
 
 // defaultOrderID is the purchase in a journal that is meant where none is named.
 const defaultOrderID = "order"
-
-var (
-	orderIDForm  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	currencyForm = regexp.MustCompile(`^[A-Za-z]{3}$`)
-)
-
-// check says what is wrong with the flags.
-func (c *buyCommand) check() error {
-	switch {
-	case c.Quantity < 1:
-		return fmt.Errorf("--quantity is %d: at least 1 is needed", c.Quantity)
-	case slices.Contains(c.Item, ""):
-		return errors.New("--item is empty: the id of what to buy is needed")
-	case strings.HasPrefix(strings.ToLower(c.Business), "http://") && !guard.IsLoopback(c.Business) && !c.PlainHTTP:
-		return fmt.Errorf("--business %s is not on https: anybody on the way could read the payment; --plain-http is needed", c.Business)
-	case c.Release != "" && !wire.Release(c.Release).Known():
-		return fmt.Errorf("--release is %q: one of %v is needed", c.Release, wire.Releases())
-	case !slices.Contains([]string{"", "rest", "mcp"}, c.Transport):
-		return fmt.Errorf("--transport is %q: rest or mcp is needed", c.Transport)
-	case c.RequireDiscounts && len(c.Discount) == 0:
-		return errors.New("--require-discounts needs a --discount")
-	case slices.Contains(c.Discount, ""):
-		return errors.New("--discount is empty: a code is needed")
-	case c.Timeout <= 0:
-		return fmt.Errorf("--timeout is %s: more than 0 is needed", c.Timeout)
-	case c.Max != nil && *c.Max < 0:
-		return fmt.Errorf("--max is %d: at least 0 is needed", *c.Max)
-	case !currencyForm.MatchString(c.Currency):
-		return fmt.Errorf("--currency is %q: an ISO 4217 code of three letters is needed", c.Currency)
-	case !c.Follow && (c.Webhooks != "" || c.PublicURL != ""):
-		return errors.New("--webhooks and --public-url are for --follow")
-	case c.PublicURL != "" && c.Webhooks == "":
-		return errors.New("--public-url says where --webhooks is reached, so that is needed")
-	case c.Look < 0 || c.FollowFor <= 0:
-		return errors.New("--look and --follow-for must not be negative, and --follow-for not 0")
-	case c.MandateKey != "" && c.Profile == "" && c.Webhooks == "":
-		return errors.New("--mandate-key is in the platform's profile, so --profile is needed")
-	case c.OrderID != "" && c.Journal == "":
-		return errors.New("--order-id names a purchase in a journal, so --journal is needed")
-	case c.OrderID != "" && !orderIDForm.MatchString(c.OrderID):
-		return fmt.Errorf("--order-id is %q: up to 64 letters, digits, dots, dashes and underscores are needed", c.OrderID)
-	}
-	for i, code := range c.Discount {
-		if slices.ContainsFunc(c.Discount[:i], func(other string) bool { return strings.EqualFold(code, other) }) {
-			return fmt.Errorf("--discount %s is given twice: a code counts once, whatever its case", code)
-		}
-	}
-	c.Currency = strings.ToUpper(c.Currency)
-	_, err := c.lines()
-	return err
-}

@@ -1,22 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
-	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/ucp"
-	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
-	"github.com/strabo-engine/strabo/bridge/ucp/signature"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
@@ -25,8 +20,11 @@ import (
 
 // releases are those that are spoken, the preferred ones first.
 func (c *buyCommand) releases() []wire.Release {
-	if c.Release != "" {
+	switch {
+	case c.Release != "":
 		return []wire.Release{wire.Release(c.Release)}
+	case c.RequireSigned:
+		return []wire.Release{wire.April2026}
 	}
 	return ucp.ReleasesFor(c.Profile)
 }
@@ -39,44 +37,6 @@ func discover(ctx context.Context, url, transport string, spoken ...wire.Release
 	return ucp.DiscoverOver(ctx, nil, url, negotiation.Transport(transport), spoken...)
 }
 
-// signer gives the key that requests are signed with; nil for none.
-func (c *buyCommand) signer() (*signature.Signer, error) {
-	if c.SigningKey == "" {
-		return nil, nil
-	}
-	return keyIn("--signing-key", c.SigningKey, c.SigningKeyID)
-}
-
-// keyIn reads the private key that a flag names.
-func keyIn(flag, name, id string) (*signature.Signer, error) {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	signer, err := signature.ParseSigner(id, text)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", flag, name, err)
-	}
-	return signer, nil
-}
-
-// mandates gives what signs mandates; nil for nothing. Whoever gives the command its key has agreed to what it buys, within
-// its flags.
-func (c *buyCommand) mandates(business *ucp.Business, s *streams) (mandate.Signer, error) {
-	if c.MandateKey == "" {
-		return nil, nil
-	}
-	key, err := keyIn("--mandate-key", c.MandateKey, c.MandateKeyID)
-	if err != nil {
-		return nil, err
-	}
-	if !business.TakesMandates() {
-		fmt.Fprintln(s.err, "strabo: the shop takes no mandates, so it is paid without")
-	}
-	profile := strings.ReplaceAll(c.Profile, "{release}", string(business.Release))
-	return &mandate.KeySigner{Key: key, Issuer: profile, Audience: business.Endpoint}, nil
-}
-
 // Run buys.
 func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if err := c.check(); err != nil {
@@ -85,15 +45,12 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	signer, err := c.signer()
+	held, done, err := c.hold(s)
 	if err != nil {
 		return err
 	}
-	following, err := c.follow(s)
-	if err != nil {
-		return err
-	}
-	defer following.close()
+	defer done()
+	following, under := held.following, held.under
 	business, err := discover(ctx, c.Business, c.Transport, c.releases()...)
 	if err != nil {
 		return fmt.Errorf("there is no shop to buy at: %w", err)
@@ -108,25 +65,13 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 	if c.Pay == "" {
 		fmt.Fprintf(s.err, "strabo: paying with %s\n", story.Short(fmt.Sprint(instrument["handler_id"]), longestID))
 	}
-	purchase, done, err := c.purchase(ctx, business, s)
-	if err != nil {
-		return err
-	}
-	defer done()
-
-	under, finish, err := c.policy(s)
-	if err != nil {
-		return err
-	}
-	defer finish()
-
-	mandates, err := c.mandates(business, s)
+	purchase, err := c.purchase(ctx, held.journal, business, s)
 	if err != nil {
 		return err
 	}
 	told := new(story.Story)
 	at, err := counter.Open(business, counter.Options{
-		Profile: c.Profile, Signer: signer, Mandate: mandates, Orders: following.orders, Changed: following.changed,
+		Profile: c.Profile, Signer: held.signer, Signed: c.RequireSigned, Mandate: c.mandates(held.mandates, business, s), Orders: following.orders, Changed: following.changed,
 		Decide: func(bill shopper.Bill) shopper.Decision {
 			c.show(s, bill)
 			// What an earlier process has asked of the shop is not to be changed now.
@@ -208,36 +153,4 @@ func (c *buyCommand) objection(bill shopper.Bill) string {
 	default:
 		return ""
 	}
-}
-
-// purchase finds the purchase in the journal, if there is to be one; nil without. Call done when it is over.
-func (c *buyCommand) purchase(ctx context.Context, business *ucp.Business, s *streams) (p *counter.Purchase, done func(), err error) {
-	if c.Journal == "" {
-		return nil, func() {}, nil
-	}
-	journal, err := bridge.OpenFileJournal(c.Journal)
-	if err != nil {
-		return nil, nil, err
-	}
-	done = func() {
-		if err := journal.Close(); err != nil {
-			fmt.Fprintf(s.err, "strabo: %v\n", err)
-		}
-	}
-	id := cmp.Or(c.OrderID, defaultOrderID)
-	about, err := c.about(business)
-	if err == nil {
-		p, err = counter.Resume(ctx, journal, id, about)
-	}
-	if errors.Is(err, counter.ErrOtherPurchase) {
-		err = fmt.Errorf("%s has a purchase %s that is about something else: give another --order-id", c.Journal, id)
-	}
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	if p.Begun {
-		fmt.Fprintf(s.err, "strabo: going on with the purchase %s in %s\n", id, c.Journal)
-	}
-	return p, done, nil
 }

@@ -199,6 +199,9 @@ func address(text string) (host string, port int, err error) {
 
 // Connect makes a connection that does not leave the process.
 func (s *Server) Connect(options ...nats.Option) (*nats.Conn, error) {
+	// The server is there, however long it takes to answer where the process has much to do; by itself nats.Connect waits
+	// for two seconds.
+	options = append([]nats.Option{nats.Timeout(readyTimeout)}, options...)
 	return nats.Connect("", append(options, nats.InProcessServer(s.server))...)
 }
 

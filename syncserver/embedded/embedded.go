@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/internal/filelock"
+	"github.com/strabo-engine/strabo/internal/stream"
 )
 
 // Options say how the server runs. One that listens to nobody is reached by
@@ -199,7 +200,7 @@ func address(text string) (host string, port int, err error) {
 
 // Connect makes a connection that does not leave the process.
 func (s *Server) Connect(options ...nats.Option) (*nats.Conn, error) {
-	return nats.Connect("", append(options, nats.InProcessServer(s.server))...)
+	return nats.Connect("", append([]nats.Option{stream.Queue(), nats.InProcessServer(s.server)}, options...)...)
 }
 
 // URL is where the server listens; empty if it does not.

@@ -186,7 +186,7 @@ func TestUnknownIsNeverAnswered(t *testing.T) {
 	s.hotel.on(pay, drop)
 	s.hotel.on(state, reply(500, ""))
 	s.pay()
-	u := receive(s, s.unknown)
+	u := s.unsettled(sent)
 	assert.Equal(t, "Pay", u.Action)
 	assert.Equal(t, "pay", u.Step)
 	assert.NotEmpty(t, u.Key)

@@ -186,7 +186,7 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	tidy := func(ctx context.Context) error { return sells.Run(ctx, rules, attendance) }
+	tidy := func(ctx context.Context) error { return sells.Run(ctx, agent, attendance) }
 	return c.sell(ctx, s, listener, address, []func(context.Context) error{agent.Run, inbound.Run, tidy}, web, log)
 }
 

@@ -60,6 +60,7 @@ type branch struct {
 	inside http.Handler
 	log    *logged
 	rules  *enactment.Rules
+	agent  *adapter.Adapter
 	conn   *nats.Conn
 	close  func()
 
@@ -114,7 +115,7 @@ func (to *town) open(t testing.TB, changes ...configure) *branch {
 		Currency: "EUR", Catalogue: to.data, Shipping: to.data, Discounts: to.data, Stock: shop.NewStock(store, to.data.Pieces),
 		Customers: shop.NewCustomers(store, to.data.Addresses), Payments: shop.NewTill(store, to.data.Handlers),
 		Links: []model.Link{{Type: "terms_of_service", URL: "https://lamps.example/terms"}}, OrderURL: "https://lamps.example/orders/",
-		Logger: logger,
+		Store: store, Logger: logger,
 	}
 	io := ucp.InboundOptions{
 		Keys: keys, Store: store, PaymentHandlers: to.data.Handlers, SimulationSecret: secret, Logger: logger, AnswerTimeout: 20 * time.Second,
@@ -124,7 +125,7 @@ func (to *town) open(t testing.TB, changes ...configure) *branch {
 	}
 	b.sells, err = shop.New(so)
 	require.NoError(t, err)
-	agent, err := b.sells.Agent(b.rules, attendance, adapter.WithConcurrency(256))
+	b.agent, err = b.sells.Agent(b.rules, attendance, adapter.WithConcurrency(256))
 	require.NoError(t, err)
 	inbound, err := ucp.NewInbound(b.rules, attendance, io)
 	require.NoError(t, err)
@@ -133,7 +134,7 @@ func (to *town) open(t testing.TB, changes ...configure) *branch {
 	b.url, b.client = web.URL, web.Client()
 	running, stop := context.WithCancel(ctx)
 	var parts sync.WaitGroup
-	parts.Go(func() { require.NoError(t, agent.Run(running)) })
+	parts.Go(func() { require.NoError(t, b.agent.Run(running)) })
 	parts.Go(func() { require.NoError(t, inbound.Run(running)) })
 	b.close = sync.OnceFunc(func() {
 		web.Close()

@@ -161,6 +161,7 @@ func TestBadRequests(t *testing.T) {
 		says               string
 	}{
 		{"POST", "/checkout-sessions", ``, 422, "must be a checkout object"},
+		{"POST", "/checkout-sessions", `{"line_items": [{"item": {"id": "oil-lamp"}, "quantity": 30}, {"item": {"id": "oil-lamp"}, "quantity": 30}]}`, 400, "Insufficient stock"},
 		{"POST", "/checkout-sessions", `{`, 400, "not sound JSON"},
 		{"POST", "/checkout-sessions", `{"a": 1, "a": 2}`, 400, "not sound JSON"},
 		{"POST", "/checkout-sessions", `[]`, 422, "must be a checkout object"},

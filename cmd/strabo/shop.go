@@ -251,20 +251,19 @@ func (c *shopCommand) sell(
 		go func() { ended <- run(running) }()
 	}
 	go func() { ended <- server.Serve(listener) }()
-	if err := printLine(s, struct {
+	failures := []error{printLine(s, struct {
 		URL    string `json:"url"`
 		System string `json:"system"`
-	}{address, c.System}); err != nil {
-		return err
-	}
-	var failures []error
+	}{address, c.System})}
 	left := cap(ended)
-	select {
-	case <-ctx.Done():
-		log.Info("closing")
-	case err := <-ended:
-		failures = append(failures, err)
-		left--
+	if failures[0] == nil {
+		select {
+		case <-ctx.Done():
+			log.Info("closing")
+		case err := <-ended:
+			failures = append(failures, err)
+			left--
+		}
 	}
 	closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()

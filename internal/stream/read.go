@@ -142,8 +142,14 @@ func messageOf(msg *nats.Msg) (Message, error) {
 	if m.Sequence, err = strconv.ParseUint(header(jetstream.SequenceHeader), 10, 64); err != nil {
 		return Message{}, fmt.Errorf("%w: a message without a sequence", ErrUnavailable)
 	}
-	m.Time, _ = time.Parse(time.RFC3339Nano, header(jetstream.TimeStampHeaer))
-	m.Pending, _ = strconv.ParseUint(header("Nats-Num-Pending"), 10, 64)
+	if m.Time, err = time.Parse(time.RFC3339Nano, header(jetstream.TimeStampHeaer)); err != nil {
+		return Message{}, fmt.Errorf("%w: a message without a time", ErrUnavailable)
+	}
+	if pending := header("Nats-Num-Pending"); pending != "" { // Only those of a batch have it.
+		if m.Pending, err = strconv.ParseUint(pending, 10, 64); err != nil {
+			return Message{}, fmt.Errorf("%w: nobody knows how many messages follow", ErrUnavailable)
+		}
+	}
 	return m, nil
 }
 

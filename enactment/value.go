@@ -102,6 +102,9 @@ func ValueOf(v any) (Value, error) {
 		text := strconv.FormatBool(v)
 		return Value{text: text, canonical: text}, nil
 	}
+	if value, ok := written(v); ok {
+		return value, nil
+	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

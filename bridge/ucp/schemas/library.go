@@ -43,6 +43,8 @@ var ErrBusy = errors.New("ucp: too many schemas are being fetched")
 
 // Source asks for what is at a URL. [*guard.Guard] is one.
 type Source interface {
+	// Get fetches what is at the URL text, as the media type accept. It blocks until that is read or ctx ends, and may be
+	// called from several goroutines. The error says why there is no such thing, or why it may not be fetched.
 	Get(ctx context.Context, text, accept string) (*guard.Response, error)
 }
 

@@ -25,6 +25,8 @@ type Message struct {
 	Sequence uint64
 	Time     time.Time
 	Data     []byte
+	// Header is what [Reader.Last] reads; nil where there is none, and for what is read otherwise.
+	Header nats.Header
 	// Pending is how many more there were behind it.
 	Pending uint64
 }
@@ -163,6 +165,7 @@ type getResponse struct {
 	Error   *jetstream.APIError `json:"error"`
 	Message *struct {
 		Sequence uint64    `json:"seq"`
+		Header   []byte    `json:"hdrs"`
 		Data     []byte    `json:"data"`
 		Time     time.Time `json:"time"`
 	} `json:"message"`
@@ -200,6 +203,11 @@ func (r Reader) Last(ctx context.Context, subject string) (Message, error) {
 	case response.Message == nil:
 		return Message{}, fmt.Errorf("%w: an answer without a message", ErrUnavailable)
 	}
-	m := response.Message
-	return Message{Subject: subject, Sequence: m.Sequence, Data: m.Data, Time: m.Time}, nil
+	m := Message{Subject: subject, Sequence: response.Message.Sequence, Data: response.Message.Data, Time: response.Message.Time}
+	if len(response.Message.Header) > 0 {
+		if m.Header, err = nats.DecodeHeadersMsg(response.Message.Header); err != nil {
+			return Message{}, fmt.Errorf("%w: a header that is none: %w", ErrUnavailable, err)
+		}
+	}
+	return m, nil
 }

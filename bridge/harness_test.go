@@ -23,6 +23,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/sidebyside"
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/syncserver"
 )
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(bridgeProcess) != "":
 		os.Exit(runKilledBridge())
 	}
+	sidebyside.Run()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		stopShop()
 		os.Exit(code)
@@ -259,8 +261,12 @@ func (s *stage) background(run func(context.Context) error) (stop func()) {
 
 var hasty = bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond, Sends: 3, Asks: 2}
 
-// impatient is for steps that stay unknown: they are asked about until the deadline.
-func impatient(o *bridge.Options) { o.Patience.Deadline = time.Second }
+// impatient is for steps that stay unknown: they are asked about, now and then, until the deadline. Tests of them wait for
+// it, and do so in parallel.
+func impatient(o *bridge.Options) {
+	o.Patience.Longest = 50 * time.Millisecond
+	o.Patience.Deadline = time.Second
+}
 
 // lenient is a policy without contracts, whose breaker and budget are not in the way.
 func lenient(t testing.TB) *policy.Policy {

@@ -44,7 +44,8 @@ func TestExamplesInDocuments(t *testing.T) {
 			if strings.HasSuffix(command[1], `\`) {
 				continue
 			}
-			_, err := newParser().Parse(words(command[1]))
+			arguments := words(command[1])
+			_, err := newParser(arguments).Parse(arguments)
 			require.NoError(t, err, command[0])
 		}
 		requireLinks(t, text, "docs")

@@ -223,7 +223,7 @@ func TestOtherCommandsOfTheReadme(t *testing.T) {
 			require.Equal(t, exitFine, run(arguments, strings.NewReader(""), io.Discard, io.Discard))
 			continue
 		}
-		_, err := newParser().Parse(arguments)
+		_, err := newParser(arguments).Parse(arguments)
 		require.NoError(t, err, command[0])
 	}
 }

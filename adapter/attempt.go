@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // Values are values by attribute name, each anything that encoding/json encodes, an [enactment.Value] or a
@@ -117,21 +118,10 @@ func (a *Adapter) decide(ctx context.Context, attempt enactment.Attempt) (Outcom
 		if ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 			a.log.WarnContext(ctx, "outcome of an attempt unknown, submitting it again",
 				"action", attempt.Action, "attempt", attempt.ID, "error", err)
-			pause(ctx, wait/2+rand.N(wait/2+1))
 		}
-		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+		if errors.Is(err, ErrClosed) || pause.For(ctx, wait/2+rand.N(wait/2+1)) != nil {
 			return Outcome{}, fmt.Errorf("%w: attempt %s of %s: %w", ErrUnknown, attempt.ID, attempt.Action, err)
 		}
-	}
-}
-
-// pause waits, not longer than ctx lives.
-func pause(ctx context.Context, wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/strabo-engine/strabo/internal/pause"
 	"github.com/strabo-engine/strabo/internal/request"
 )
 
@@ -26,14 +27,10 @@ const (
 
 // Pause waits about as long as said and gives the next time to wait.
 func Pause(ctx context.Context, backoff time.Duration) (time.Duration, error) {
-	timer := time.NewTimer(backoff/2 + rand.N(backoff))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return min(2*backoff, longestBackoff), nil
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
+	if err := pause.For(ctx, backoff/2+rand.N(backoff)); err != nil {
+		return 0, err
 	}
+	return min(2*backoff, longestBackoff), nil
 }
 
 type acknowledgement struct {

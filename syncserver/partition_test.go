@@ -23,13 +23,13 @@ import (
 // wire is a network between whoever connects to it and a server, which can be cut.
 type wire struct {
 	listener net.Listener
-	target   string
 	done     sync.WaitGroup
 
-	mu    sync.Mutex
-	open  chan struct{} // closed while bytes may pass
-	conns map[net.Conn]bool
-	ended bool
+	mu     sync.Mutex
+	target string
+	open   chan struct{} // closed while bytes may pass
+	conns  map[net.Conn]bool
+	ended  bool
 }
 
 // newWire starts a wire that ends with the test.
@@ -46,6 +46,13 @@ func newWire(t *testing.T, target string) *wire {
 
 // URL is where the server seems to be.
 func (w *wire) URL() string { return "nats://" + w.listener.Addr().String() }
+
+// lead has new connections lead to another server.
+func (w *wire) lead(target string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.target = target
+}
 
 // cut keeps all bytes back, in both directions and in new connections, without a word to anybody.
 func (w *wire) cut() {
@@ -86,7 +93,10 @@ func (w *wire) accept() {
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("tcp", w.target)
+		w.mu.Lock()
+		target := w.target
+		w.mu.Unlock()
+		far, err := net.Dial("tcp", target)
 		if err != nil {
 			_ = near.Close()
 			continue

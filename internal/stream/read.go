@@ -34,7 +34,13 @@ const (
 	firstMessages = 32
 	batchMessages = 512
 	batchBytes    = 4 << 20
+	// mostAnswers is more than what comes for one request: so many messages and one that there are no more.
+	mostAnswers = 2 * max(batchMessages, MostSubjects)
 )
+
+// Queue is an option of connections that a [Reader] reads on. Without it the client library makes room for 65536 answers,
+// half a megabyte that has to be cleared and collected, for each request.
+func Queue() nats.Option { return nats.SyncQueueLen(mostAnswers) }
 
 type getRequest struct {
 	Sequence uint64 `json:"seq,omitempty"`

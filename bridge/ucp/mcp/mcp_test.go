@@ -284,14 +284,15 @@ func TestHostileMessages(t *testing.T) {
 func TestWhatCannotBeCalledWasNotSent(t *testing.T) {
 	rest := answering(http.StatusOK, checkout)
 	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1", nil))
+	defer server.Close()
 	caller := mcp.NewCaller(server.URL, wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
 	var notSent *bridge.NotSentError
 	_, err := caller.Call(t.Context(), restRequest("DELETE", "checkout-sessions/1", ""))
 	require.ErrorAs(t, err, &notSent)
 	_, err = caller.Call(t.Context(), restRequest("POST", "checkout-sessions", "no JSON"))
 	require.ErrorAs(t, err, &notSent)
-	server.Close()
-	_, err = caller.Call(t.Context(), restRequest("GET", "checkout-sessions/1", ""))
+	nowhere := mcp.NewCaller("http://127.0.0.1:1", wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
+	_, err = nowhere.Call(t.Context(), restRequest("GET", "checkout-sessions/1", ""))
 	require.ErrorAs(t, err, &notSent)
 	require.Empty(t, rest.asked)
 }

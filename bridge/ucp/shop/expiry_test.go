@@ -159,7 +159,7 @@ func TestExpiryOfMany(t *testing.T) {
 	}
 	require.Equal(t, []string{"Create", "Offered", "Complete", "Completed"}, branches[0].happened(t, paid))
 	require.Equal(t, []string{"Create", "Offered", "Cancel", "Cancelled"}, branches[0].happened(t, cancelled))
-	require.Equal(t, int64(199), branches[0].left(t, "wick-cotton", 200))
+	branches[0].leaves(t, "wick-cotton", 200, 199)
 }
 
 // meddling is an executor at which something else happens right before an attempt.

@@ -57,8 +57,8 @@ func WithPartyOf(role, party string) AttemptOption {
 //
 // In a handler, give it the handler's context, which lives until the promise has resolved even if the handler returns
 // before.
-func (a *Adapter) Attempt(ctx context.Context, action string, values Values, opts ...AttemptOption) *Promise {
-	attempt := a.attempt(action, opts)
+func (a *Adapter) Attempt(ctx context.Context, action string, values Values, options ...AttemptOption) *Promise {
+	attempt := a.attempt(action, options)
 	attempt.Values = make(enactment.Values, len(values))
 	for name, v := range values {
 		value, rejection := valueOf(name, v)
@@ -70,9 +70,9 @@ func (a *Adapter) Attempt(ctx context.Context, action string, values Values, opt
 	return a.submit(ctx, attempt)
 }
 
-func (a *Adapter) attempt(action string, opts []AttemptOption) enactment.Attempt {
+func (a *Adapter) attempt(action string, options []AttemptOption) enactment.Attempt {
 	attempt := enactment.Attempt{Identity: a.identity, Action: action, At: time.Now()}
-	for _, option := range opts {
+	for _, option := range options {
 		option(&attempt)
 	}
 	if attempt.ID == "" {

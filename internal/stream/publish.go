@@ -99,17 +99,17 @@ func acknowledged(reply []byte) (uint64, error) {
 			return sequence, nil
 		}
 	}
-	var ack acknowledgement
-	if err := json.Unmarshal(reply, &ack); err != nil {
+	var answer acknowledgement
+	if err := json.Unmarshal(reply, &answer); err != nil {
 		return 0, fmt.Errorf("%w: not an acknowledgement: %w", ErrUnavailable, err)
 	}
-	if ack.Error == nil {
-		return ack.Sequence, nil
+	if answer.Error == nil {
+		return answer.Sequence, nil
 	}
-	switch ack.Error.ErrorCode {
+	switch answer.Error.ErrorCode {
 	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
-		return 0, fmt.Errorf("%w: %w", ErrConflict, ack.Error)
+		return 0, fmt.Errorf("%w: %w", ErrConflict, answer.Error)
 	default:
-		return 0, fmt.Errorf("%w: %w", ErrUnavailable, ack.Error)
+		return 0, fmt.Errorf("%w: %w", ErrUnavailable, answer.Error)
 	}
 }

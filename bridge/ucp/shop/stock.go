@@ -212,6 +212,11 @@ func (k *KeptStock) Take(ctx context.Context, name string, pieces map[string]int
 
 // GiveBack implements [Stock].
 func (k *KeptStock) GiveBack(ctx context.Context, name, token string, products []string) error {
+	return k.letGo(ctx, name, token, products, true)
+}
+
+// letGo takes a hold out of the entries of products, and puts back on the shelves what it held, if that is said.
+func (k *KeptStock) letGo(ctx context.Context, name, token string, products []string, back bool) error {
 	var failures []error
 	for _, product := range products {
 		failures = append(failures, k.change(ctx, product, func(e *stockEntry) (bool, error) {
@@ -219,7 +224,9 @@ func (k *KeptStock) GiveBack(ctx context.Context, name, token string, products [
 			if !ok || had.Token != token {
 				return false, nil
 			}
-			e.Left += had.Pieces
+			if back {
+				e.Left += had.Pieces
+			}
 			delete(e.Holds, name)
 			return true, nil
 		}))
@@ -270,16 +277,5 @@ func (k *KeptStock) Held(ctx context.Context, before time.Time) ([]Held, error) 
 
 // Forget implements [HeldStock].
 func (k *KeptStock) Forget(ctx context.Context, name, token string, products []string) error {
-	var failures []error
-	for _, product := range products {
-		failures = append(failures, k.change(ctx, product, func(e *stockEntry) (bool, error) {
-			had, ok := e.Holds[name]
-			if !ok || had.Token != token {
-				return false, nil
-			}
-			delete(e.Holds, name)
-			return true, nil
-		}))
-	}
-	return errors.Join(failures...)
+	return k.letGo(ctx, name, token, products, false)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"sync"
 
 	"github.com/strabo-engine/strabo/internal/index"
 )
@@ -29,6 +30,10 @@ type State struct {
 	// scoped has the numbers of the instances that bind the others, by the values of their scope keys; a key is bound to
 	// itself.
 	scoped []index.Index
+	// seen has what each role has seen of keys, by the rank of the role, where that is remembered; seenMu guards it, since
+	// several may read the state at once.
+	seenMu sync.Mutex
+	seen   []*seenKeys
 }
 
 // seat says which party plays a role.

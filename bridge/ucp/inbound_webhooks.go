@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -147,6 +148,9 @@ func (w *webhooks) ask(ctx context.Context, method, target string, body []byte, 
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%w: it is no URL of HTTP", errNobody)
+	}
+	if strings.HasSuffix(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), ".invalid") {
+		return nil, fmt.Errorf("%w: no host has a name below .invalid (RFC 6761)", errNobody)
 	}
 	ctx, cancel := context.WithTimeout(ctx, webhookTime)
 	defer cancel()

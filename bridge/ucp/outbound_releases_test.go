@@ -84,7 +84,7 @@ func (s *aprilShop) in(release wire.Release, transport negotiation.Transport) ht
 		write(w, status, model)
 	})
 	if transport == negotiation.MCP {
-		return mcp.NewHandler(rest, release, "lamps", "1")
+		return mcp.NewHandler(rest, release, "lamps", "1", nil)
 	}
 	return rest
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/internal/filelock"
+	"github.com/strabo-engine/strabo/internal/stream"
 )
 
 // Options say how the server runs. One that listens to nobody is reached by
@@ -204,8 +205,8 @@ func address(text string) (host string, port int, err error) {
 func (s *Server) Connect(options ...nats.Option) (*nats.Conn, error) {
 	// The server is there, however long it takes to answer where the process has much to do; by itself nats.Connect waits
 	// for two seconds.
-	options = append([]nats.Option{nats.Timeout(readyTimeout)}, options...)
-	return nats.Connect("", append(options, nats.InProcessServer(s.server))...)
+	own := []nats.Option{nats.Timeout(readyTimeout), stream.Queue(), nats.InProcessServer(s.server)}
+	return nats.Connect("", append(own, options...)...)
 }
 
 // URL is where the server listens; empty if it does not.

@@ -75,9 +75,12 @@ func (shopCommand) examples() string {
 `
 }
 
-// keysBucket and storeBucket name what a shop keeps beside its log.
+// shopBucket names what the shop of a system keeps beside its log.
+func shopBucket(system string) string { return system + "-shop" }
+
+// buckets are what a shop keeps beside its log: answers of Idempotency-Keys, and all else.
 func (c *shopCommand) buckets(ctx context.Context, conn *nats.Conn) (keys, store *natskv.Store, err error) {
-	config := natskv.Config{Bucket: c.System + "-shop", Replicas: c.Replicas, Memory: c.Durability == "none"}
+	config := natskv.Config{Bucket: shopBucket(c.System), Replicas: c.Replicas, Memory: c.Durability == "none"}
 	if store, err = natskv.Open(ctx, conn, config); err != nil {
 		return nil, nil, err
 	}

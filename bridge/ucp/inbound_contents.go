@@ -144,14 +144,14 @@ func mergeLines(asked, before enactment.Value) (enactment.Value, error) {
 	}
 	taken := make(map[string]bool)
 	for i, l := range lines {
-		path := fmt.Sprintf("$.line_items[%d]", i)
+		path := func(member string) string { return fmt.Sprintf("$.line_items[%d]%s", i, member) }
 		switch {
 		case l.Item.ID == "":
-			return enactment.Value{}, invalid(path+".item.id", "Each line needs an item with an id.")
+			return enactment.Value{}, invalid(path(".item.id"), "Each line needs an item with an id.")
 		case l.Quantity < 1:
-			return enactment.Value{}, invalid(path+".quantity", "The quantity must be a whole number of at least 1.")
+			return enactment.Value{}, invalid(path(".quantity"), "The quantity must be a whole number of at least 1.")
 		case l.ID != "" && taken[l.ID]:
-			return enactment.Value{}, invalid(path+".id", "Two lines have the id %s.", l.ID)
+			return enactment.Value{}, invalid(path(".id"), "Two lines have the id %s.", l.ID)
 		}
 		taken[l.ID] = true
 	}
@@ -204,7 +204,7 @@ func mergeFulfillment(asked, before enactment.Value) (enactment.Value, error) {
 		wanted.Methods = []shippingMethod{}
 	}
 	for i := range wanted.Methods {
-		if err := checkDestinations(wanted.Methods[i].Destinations, fmt.Sprintf("$.fulfillment.methods[%d].destinations", i)); err != nil {
+		if err := checkDestinations(wanted.Methods[i].Destinations, i); err != nil {
 			return enactment.Value{}, err
 		}
 		for _, old := range known.Methods {
@@ -218,13 +218,16 @@ func mergeFulfillment(asked, before enactment.Value) (enactment.Value, error) {
 }
 
 // checkDestinations refuses two destinations of one id, for nobody could say which of them is selected.
-func checkDestinations(destinations []model.Destination, path string) error {
+func checkDestinations(destinations []model.Destination, method int) error {
+	path := func(member string) string {
+		return fmt.Sprintf("$.fulfillment.methods[%d].destinations%s", method, member)
+	}
 	if len(destinations) > mostDestinations {
-		return invalid(path, "There are more than %d destinations.", mostDestinations)
+		return invalid(path(""), "There are more than %d destinations.", mostDestinations)
 	}
 	for i, d := range destinations {
 		if d.ID != "" && slices.ContainsFunc(destinations[:i], func(other model.Destination) bool { return other.ID == d.ID }) {
-			return invalid(fmt.Sprintf("%s[%d].id", path, i), "Two destinations have the id %s.", d.ID)
+			return invalid(path(fmt.Sprintf("[%d].id", i)), "Two destinations have the id %s.", d.ID)
 		}
 	}
 	return nil

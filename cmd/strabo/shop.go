@@ -37,7 +37,7 @@ type shopCommand struct {
 	ContinueURL      string            `name:"continue-url" placeholder:"URL" help:"Where buyers go on by hand, https; a checkout's id is added to it."`
 	Links            map[string]string `name:"link" placeholder:"TYPE=URL" help:"A page to be shown with every checkout, such as privacy_policy=https://shop.example/privacy; may be repeated."`
 	Currency         string            `default:"USD" placeholder:"CODE" help:"Currency of all prices: ${default}."`
-	SimulationSecret string            `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
+	SimulationSecret string            `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use: shipping for whoever knows it, changing orders for everybody."`
 	LocalWebhooks    bool              `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
 	SigningKey       string            `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
 	SigningKeyID     string            `name:"signing-key-id" default:"shop-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
@@ -196,7 +196,7 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	tidy := func(ctx context.Context) error { return sells.Run(ctx, rules, attendance) }
+	tidy := func(ctx context.Context) error { return sells.Run(ctx, agent, attendance) }
 	return c.sell(ctx, s, listener, address, []func(context.Context) error{agent.Run, inbound.Run, tidy}, web, log)
 }
 
@@ -261,20 +261,19 @@ func (c *shopCommand) sell(
 		go func() { ended <- run(running) }()
 	}
 	go func() { ended <- server.Serve(listener) }()
-	if err := printLine(s, struct {
+	failures := []error{printLine(s, struct {
 		URL    string `json:"url"`
 		System string `json:"system"`
-	}{address, c.System}); err != nil {
-		return err
-	}
-	var failures []error
+	}{address, c.System})}
 	left := cap(ended)
-	select {
-	case <-ctx.Done():
-		log.Info("closing")
-	case err := <-ended:
-		failures = append(failures, err)
-		left--
+	if failures[0] == nil {
+		select {
+		case <-ctx.Done():
+			log.Info("closing")
+		case err := <-ended:
+			failures = append(failures, err)
+			left--
+		}
 	}
 	closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()

@@ -12,15 +12,15 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func local(t testing.TB, rules *enactment.Rules, options ...syncserver.Option) *syncserver.Local {
 	t.Helper()

@@ -186,7 +186,7 @@ func TestUnknownIsNeverAnswered(t *testing.T) {
 	s.hotel.on(pay, drop)
 	s.hotel.on(state, reply(500, ""))
 	s.pay()
-	u := receive(s, s.unknown)
+	u := s.unsettled(sent)
 	assert.Equal(t, "Pay", u.Action)
 	assert.Equal(t, "pay", u.Step)
 	assert.NotEmpty(t, u.Key)
@@ -224,9 +224,7 @@ func TestNothingIsSentAgainUnlessThatIsDeclaredSafe(t *testing.T) {
 
 func TestWhatDidNotLeaveIsSentAgain(t *testing.T) {
 	s := newStage(t)
-	closed := newHotel(t)
-	closed.server.Close()
-	s.start(func(o *bridge.Options) { o.BaseURL = closed.server.URL })
+	s.start(func(o *bridge.Options) { o.BaseURL = "http://127.0.0.1:1" }) // Nobody listens there.
 	s.ask()
 	u := receive(s, s.unknown)
 	assert.Contains(t, u.Detail, "sent 0 times")

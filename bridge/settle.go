@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -272,6 +273,11 @@ func (x *exchange) send(ctx context.Context) (*answer, Response, error) {
 // ask asks once what became of the request. The answer is nil if that says nothing.
 func (x *exchange) ask(ctx context.Context) (*answer, error) {
 	query := x.step.status.request
+	about := make(map[string]any)
+	if x.idempotency != "" {
+		about["key"] = x.idempotency
+	}
+	x.world[rootExchange] = about
 	address, shown, body, _, err := x.render(query)
 	if err != nil {
 		return nil, unclear("status query of step %s: %v", x.step.name, err)
@@ -288,7 +294,9 @@ func (x *exchange) ask(ctx context.Context) (*answer, error) {
 	if err := x.admit(ctx, rule, false); err != nil {
 		return nil, nil // It is not asked now; perhaps later.
 	}
-	x.world[rootExchange].(map[string]any)["sends"] = json.Number(strconv.Itoa(x.sends))
+	exchange := x.world[rootExchange].(map[string]any)
+	exchange["sends"] = json.Number(strconv.Itoa(x.sends))
+	maps.Copy(exchange, about) // The key goes into no header of the query: that is another request.
 	request := Request{
 		Method: query.method, URL: address, Header: headers, Body: body,
 		Enactment: x.key, Action: x.plan.action, Step: x.step.name, Query: true,

@@ -66,6 +66,8 @@ type parameter struct {
 	attribute *attributeRule
 	// scope has the positions, in this action, of the attribute's scope keys outside the root key.
 	scope []int
+	// others are those of them that are not the attribute itself, of one that is a key.
+	others []int
 	// reference finds an instance of the action referred to that agrees with this one.
 	reference lookup
 	// bindable tells whether the action's role may bind the attribute.
@@ -238,6 +240,7 @@ func (r *Rules) compileAction(rule *actionRule, found map[string]*indexRule) {
 		p.bindable = p.attribute.MayBind(rule.role)
 		p.rank, _ = p.attribute.Rank(rule.role)
 		p.scope = rule.positionsOf(p.attribute.Scope(), r.root)
+		p.others = without(p.scope, i)
 	}
 	name, _ := r.protocol.Attribute(rule.name)
 	scope := rule.positionsOf(name.Scope(), r.root)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"sync"
 
 	"github.com/strabo-engine/strabo/internal/index"
 )
@@ -27,6 +28,10 @@ type State struct {
 	// placed has, for the other indexes, the numbers by the values of their keys; and for the other attributes the numbers
 	// of the instances that bind them, by the values of their scope keys, where a key is bound to itself.
 	placed index.Index
+	// seen has what each role has seen of keys, by the rank of the role, where that is remembered; seenMu guards it, since
+	// several may read the state at once.
+	seenMu sync.Mutex
+	seen   []*seenKeys
 }
 
 // seat says which party plays a role.

@@ -103,7 +103,7 @@ func serve(t testing.TB, s *embedded.Server, rules *enactment.Rules, config sync
 	server, err := syncserver.NewServer(t.Context(), connect(t, s), rules, config)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, server.Close(ctx))
 	})

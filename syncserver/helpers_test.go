@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/syncserver"
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 func compile(text string) (*enactment.Rules, error) {

@@ -35,7 +35,7 @@ func bookKey(book string) enactment.Key { return enactment.Key(fmt.Sprintf(`{"Bo
 // delivery. The history begins with the first; if it is known to be history, there is more after each but the last.
 func pagesOf(t *testing.T, feed adapter.Feed, key enactment.Key, count int, known bool) uint64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var sequence uint64
 	for pages := 0; pages < count; {
@@ -114,7 +114,7 @@ func changeServers(t *testing.T, another bool) {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	feed := Join(t, c, writer)
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	receive := func() adapter.Delivery {
 		d, err := feed.Receive(ctx)
@@ -150,7 +150,7 @@ func TestLargeWindow(t *testing.T) {
 		all.Go(func() { Accepted(t, e, page("1", n, bytes)) })
 	}
 	all.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	seen := make(map[string]bool)
 	for len(seen) < count {
@@ -227,7 +227,7 @@ func TestTooLarge(t *testing.T) {
 				Accepted(t, e, large)
 
 				feed := Join(t, client(t, connect(t, s), rules), enactment.Identity{Role: "Packer"})
-				ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				for completed, seen := false, false; !completed || !seen; {
 					d, err := feed.Receive(ctx)
@@ -235,7 +235,7 @@ func TestTooLarge(t *testing.T) {
 					completed = completed || d.Finalisation.Completed
 					if len(d.Key) > 200<<10 {
 						seen = true
-						storing, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+						storing, cancel := context.WithTimeout(t.Context(), time.Minute)
 						require.NoError(t, feed.Store(storing, d.Key, d.Finalisation.Sequence))
 						cancel()
 					}
@@ -257,7 +257,7 @@ func TestLargeKeys(t *testing.T) {
 	for n := range count {
 		Accepted(t, e, page(fmt.Sprint(n, strings.Repeat("k", 100_000)), n, 10))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
 	for range count {

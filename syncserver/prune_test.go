@@ -89,10 +89,9 @@ func TestPrune(t *testing.T) {
 					require.NoError(t, second.Close(context.Background()))
 				}
 			}
-			const open = `strabo_open_enactments{system="purchase"}`
 			server, one, other, end := executors("")
 			Accepted(t, one, Attempt(Buyer, "RFQ", "done", "item", "fig"))
-			require.Equal(t, "1", scraped(t, server)[open])
+			requireOpen(t, "1", server, "purchase")
 			buy(t, "done", one, other)
 			Accepted(t, other, Attempt(Buyer, "RFQ", "open", "item", "fig"))
 			Accepted(t, one, Attempt(Seller, "Quote", "open", "price", 5))
@@ -119,7 +118,7 @@ func TestPrune(t *testing.T) {
 			// A server that has it in memory gives a copy its first answer, until it learns better.
 			Accepted(t, one, late)
 			gone(one, other)
-			require.Equal(t, "1", scraped(t, server)[open])
+			requireOpen(t, "1", server, "purchase")
 			// The one that is open goes on at both, also with what they have in memory.
 			Accepted(t, other, Attempt(Buyer, "Urge", "open"))
 			Accepted(t, one, Attempt(Seller, "Stop", "open"))
@@ -128,7 +127,7 @@ func TestPrune(t *testing.T) {
 			server, one, other, end = executors("")
 			gone(other, one)
 			Accepted(t, one, Attempt(Buyer, "Reject", "open"))
-			require.Equal(t, "0", scraped(t, server)[open])
+			requireOpen(t, "0", server, "purchase")
 			looked := func(archive *syncserver.Archive) {
 				t.Helper()
 				all, err := archive.Enactments(t.Context())
@@ -293,7 +292,7 @@ func TestPruneWaitsForAgents(t *testing.T) {
 	require.Equal(t, []string{"2 0 revoked", "3 0 revoked"}, Receive(t, feed, 2))
 	require.Zero(t, messages(t, conn, "STRABO_purchase_POSITIONS", position))
 	require.Equal(t, enactment.Expired, Refused(t, e, Attempt(Seller, "Quote", "3", "price", 5)))
-	require.Equal(t, "0", scraped(t, server)[`strabo_open_enactments{system="purchase"}`])
+	requireOpen(t, "0", server, "purchase")
 }
 
 // TestPruneLong removes an enactment that has a snapshot.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
+	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 )
 
@@ -175,10 +176,10 @@ func TestOutboundDoesNotTakeARefusedResendForADecline(t *testing.T) {
 					return func(w http.ResponseWriter, _ *http.Request) { write(w, status, doc{"detail": "rate limited"}) }
 				}
 			})
+			m.impatient()
 			m.complete(created, card("google_pay", "x"))
-			u := <-m.unknown
+			u := m.unsettled(func(u bridge.Unsettled) bool { return u.Said != nil })
 			assert.Equal(t, "pay", u.Step)
-			require.NotNil(t, u.Said)
 			assert.Contains(t, u.Said.Response, "rate limited", "who has to find out is told")
 			assert.NotContains(t, u.Detail+m.told(), "rate limited", "and what is sensitive is not written down")
 			assert.Empty(t, m.observed)

@@ -59,11 +59,16 @@ var (
 // opens creates a checkout and gives what the shop says of it.
 func (m *market) opens(buyer any, action string) adapter.Observation {
 	m.t.Helper()
-	m.attempt("Create", adapter.Values{
+	m.attempt("Create", opening(buyer))
+	return m.expect(action)
+}
+
+// opening is what a Create of two lamps binds.
+func opening(buyer any) adapter.Values {
+	return adapter.Values{
 		"rev": 0, "profile": "https://platform.example/p", "line_items": twoLamps, "buyer": buyer,
 		"fulfillment": nil, "discounts": nil, "instruments": nil, "context": nil,
-	})
-	return m.expect(action)
+	}
 }
 
 func (m *market) updates(rev int, buyer any) {

@@ -355,7 +355,7 @@ func (h *releaseHandler) refuse(w http.ResponseWriter, request *http.Request, er
 	case errors.As(err, &known):
 		h.log.InfoContext(request.Context(), "ucp: request refused", "code", known.Code, "error", err)
 		model["code"], model["content"] = string(known.Code), known.Content
-		h.say(w, request, known.Status(), model)
+		h.say(w, request, known.Code.Status(), model)
 	case errors.As(err, &wrong):
 		model["code"], model["content"] = wrong.code, wrong.content
 		h.say(w, request, wrong.status, model)

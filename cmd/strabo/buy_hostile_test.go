@@ -112,7 +112,7 @@ func (s *paperShop) keys(operation string) []string {
 }
 
 func (s *paperShop) buy(arguments ...string) []string {
-	return append([]string{"buy", "--business", s.url, "--item", "x", "--no-delivery", "--timeout", "20s", "--pay", "handler:SECRETTOKEN123"}, arguments...)
+	return append([]string{"buy", "--business", s.url, "--item", "x", "--no-delivery", "--timeout", "1m", "--pay", "handler:SECRETTOKEN123"}, arguments...)
 }
 
 // replying answers one operation with a status and a body.

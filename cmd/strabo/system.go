@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )
@@ -131,6 +132,7 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 			return nil, err
 		}
 		options = append(options, connecting...)
+		options = append(options, stream.Queue())
 		c.connect = func() (*nats.Conn, error) { return nats.Connect(f.NATS, options...) }
 		if c.conn, err = c.connect(); err != nil {
 			return nil, cannotConnect(f.NATS, f.Creds, err)
@@ -217,7 +219,7 @@ func (f *clientFlags) connect(url string, options ...nats.Option) (*nats.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	conn, err := nats.Connect(url, append(options, connecting...)...)
+	conn, err := nats.Connect(url, append(append(options, connecting...), stream.Queue())...)
 	if err != nil {
 		return nil, cannotConnect(url, f.Creds, err)
 	}

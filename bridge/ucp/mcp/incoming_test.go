@@ -60,7 +60,7 @@ func speak(t *testing.T, url, method, body string, headers ...string) spoken {
 
 // Whatever is sent is answered in JSON-RPC 2.0, with its codes, and with the id that was sent.
 func TestJSONRPC(t *testing.T) {
-	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.April2026, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.April2026, "shop", "1", nil))
 	defer server.Close()
 	for name, test := range map[string]struct {
 		body             string
@@ -76,6 +76,11 @@ func TestJSONRPC(t *testing.T) {
 		"another version":                {body: `{"jsonrpc":"1.0","id":1,"method":"ping"}`, status: 400, code: -32600},
 		"no version":                     {body: `{"id":1,"method":"ping"}`, status: 400, code: -32600},
 		"no method":                      {body: `{"jsonrpc":"2.0","id":1}`, status: 400, code: -32600},
+		"a method in capitals":           {body: `{"jsonrpc":"2.0","id":7,"METHOD":"ping"}`, status: 400, code: -32600},
+		"another method in capitals":     {body: `{"jsonrpc":"2.0","id":7,"method":"ping","METHOD":"tools/list"}`, status: 200, id: "7"},
+		"a member twice":                 {body: `{"jsonrpc":"2.0","id":7,"method":"ping","method":"ping"}`, status: 400, code: -32600},
+		"an argument twice":              {body: `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get_checkout","arguments":{"id":"chk_1","id":"chk_2"}}}`, status: 400, code: -32600},
+		"no Unicode":                     {body: `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"\ud800"}}`, status: 400, code: -32600},
 		"an id that is null":             {body: `{"jsonrpc":"2.0","id":null,"method":"ping"}`, status: 400, code: -32600},
 		"an id that is a list":           {body: `{"jsonrpc":"2.0","id":[1],"method":"ping"}`, status: 400, code: -32600},
 		"an id with a fraction":          {body: `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, status: 400, code: -32600},
@@ -123,7 +128,7 @@ func TestJSONRPC(t *testing.T) {
 
 // Tools say what they take and give, and what they give is what they say.
 func TestToolsSayWhatTheyGive(t *testing.T) {
-	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.April2026, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.April2026, "shop", "1", nil))
 	defer server.Close()
 	got := speak(t, server.URL, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	var listed struct {
@@ -151,7 +156,7 @@ func TestErrorsOfOlderReleases(t *testing.T) {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_checkout","arguments":{"id":"chk_1","meta":{"ucp-agent":{"profile":"https://p.example"}}}}}`
 	body := `{"code":"OUT_OF_STOCK","detail":"None left.","messages":[{"type":"error","code":"out_of_stock","content":"None left.","severity":"recoverable","path":"$.line_items[0]"}]}`
 	for release, errors := range map[wire.Release]int{wire.January23: 1, wire.April2026: 0} {
-		server := httptest.NewServer(mcp.NewHandler(answering(http.StatusBadRequest, body), release, "shop", "1"))
+		server := httptest.NewServer(mcp.NewHandler(answering(http.StatusBadRequest, body), release, "shop", "1", nil))
 		got := speak(t, server.URL, "POST", call)
 		server.Close()
 		require.Equal(t, http.StatusBadRequest, got.status, got.raw)
@@ -162,7 +167,7 @@ func TestErrorsOfOlderReleases(t *testing.T) {
 			require.Equal(t, "out_of_stock None left. recoverable $.line_items[0]", strings.Join([]string{first.Code, first.Message, first.Severity, first.Path}, " "))
 		}
 	}
-	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.January23, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.January23, "shop", "1", nil))
 	defer server.Close()
 	got := speak(t, server.URL, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_checkout","arguments":{"id":"chk_1"}}}`)
 	require.Equal(t, -32001, got.Error.Code, got.raw)

@@ -63,8 +63,11 @@ func (d *failureData) explain(release wire.Release, messages []reason) {
 
 // rpcCode is the JSON-RPC code for a status (UCP 2026-04-08, overview, error codes).
 func rpcCode(status int, code string) int {
+	if known := negotiation.Code(code); known.Refuses() {
+		return known.RPC()
+	}
 	switch {
-	case status == http.StatusFailedDependency, code == "invalid_profile_url", code == "profile_malformed", code == "version_unsupported":
+	case status == http.StatusFailedDependency:
 		return -32001
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
 		return -32600
@@ -83,17 +86,8 @@ func (f *failure) status() int {
 		if len(f.Data.Errors) > 0 && f.Data.Code == "" {
 			return http.StatusBadRequest // The business has said no; -32603 is what that release has for it.
 		}
-		switch f.Data.Code {
-		case "invalid_profile_url", "digest_mismatch", "algorithm_unsupported":
-			return http.StatusBadRequest
-		case "profile_unreachable":
-			return http.StatusFailedDependency
-		case "profile_malformed", "version_unsupported":
-			return http.StatusUnprocessableEntity
-		case "profile_not_trusted":
-			return http.StatusForbidden
-		case "signature_missing", "signature_invalid", "key_not_found":
-			return http.StatusUnauthorized
+		if code := negotiation.Code(f.Data.Code); code.Refuses() {
+			return code.Status()
 		}
 		if len(f.Data.RetryAfter) > 0 {
 			return http.StatusTooManyRequests

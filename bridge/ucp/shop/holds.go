@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -37,19 +38,35 @@ const (
 	leftBehind = patience + 2*time.Minute
 )
 
-// Run looks now and then for what processes that have died have left on hold, until ctx ends. It blocks, and returns nil:
-// what fails is tried again. A stock that is no [HeldStock] looks after itself.
-func (s *Shop) Run(ctx context.Context, rules *enactment.Rules, executor adapter.Attendant) error {
-	ticker := time.NewTicker(tidyInterval)
+// Run does what nobody asks for, until ctx ends: it ends checkouts of which the time is over ([Shop.Expire]), and settles
+// what processes that have died have left on hold ([Shop.Tidy]). It blocks, and returns nil: what fails is tried again. A
+// stock that is no [HeldStock] looks after itself.
+func (s *Shop) Run(ctx context.Context, agent *adapter.Adapter, executor adapter.Attendant) error {
+	var running sync.WaitGroup
+	running.Go(func() {
+		s.every(ctx, tidyInterval, "shop: what is on hold cannot be looked through", func() error {
+			return s.Tidy(ctx, agent.Rules(), executor, time.Now().Add(-leftBehind))
+		})
+	})
+	s.every(ctx, expiryInterval, "shop: checkouts of which the time is over cannot be looked through", func() error {
+		return s.Expire(ctx, agent, executor, time.Now())
+	})
+	running.Wait()
+	return nil
+}
+
+// every does something, at once and then again and again until ctx ends.
+func (s *Shop) every(ctx context.Context, interval time.Duration, failed string, do func() error) {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		if err := s.Tidy(ctx, rules, executor, time.Now().Add(-leftBehind)); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "shop: what is on hold cannot be looked through", "error", err)
+		if err := do(); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, failed, "error", err)
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return nil
+			return
 		}
 	}
 }

@@ -69,6 +69,12 @@ func TestStockOfTwoProcesses(t *testing.T) {
 				}
 			case 2:
 				require.NoError(t, at.GiveBack(ctx, name, "another", []string{"pen", "ink"}))
+				require.NoError(t, at.Sold(ctx, name, "another", []string{"pen", "ink"}))
+				for product, n := range left {
+					now, err := shop.NewStock(store, opened).Left(ctx, product)
+					require.NoError(t, err)
+					require.Equal(t, n, now, "whoever has another token gives nothing back")
+				}
 				if !isHeld {
 					continue
 				}

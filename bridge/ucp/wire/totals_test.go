@@ -18,6 +18,8 @@ func TestCheckTotals(t *testing.T) {
 		{"no lines at all", `[{"type":"subtotal","amount":10},{"type":"tax","amount":3,"lines":[]},{"type":"total","amount":13}]`, "lines of tax sum up to 0"},
 		{"lines sum up", `[{"type":"subtotal","amount":10},{"type":"tax","amount":3,"lines":[{"amount":1},{"amount":2}]},{"type":"total","amount":13}]`, ""},
 		{"nothing to pay", `[{"type":"subtotal","amount":0},{"type":"total","amount":0}]`, ""},
+		{"less than is charged", `[{"type":"subtotal","amount":10},{"type":"total","amount":11}]`, "sum up to 10, the total is 11"},
+		{"a discount of nothing", `[{"type":"subtotal","amount":10},{"type":"discount","amount":0},{"type":"total","amount":10}]`, "lowers the total"},
 		{"wrong sum", `[{"type":"subtotal","amount":10},{"type":"total","amount":9}]`, "sum up to 10, the total is 9"},
 		{"lines do not", `[{"type":"subtotal","amount":10},{"type":"tax","amount":3,"lines":[{"amount":1}]},{"type":"total","amount":13}]`, "lines of tax sum up to 1"},
 		{"no total", `[{"type":"subtotal","amount":10}]`, "0 entries of type total"},

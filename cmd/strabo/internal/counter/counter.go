@@ -31,9 +31,10 @@ type Options struct {
 	// Protocol is simple-ucp, on which all is asked for at once and with [shopper.New], or ucp-incremental, on which a
 	// checkout is filled in step by step, with [shopper.NewStepwise]; the latter if it is empty.
 	Protocol string
-	// Profile and Signer are those of [ucp.OutboundOptions].
+	// Profile, Signer and Signed are those of [ucp.OutboundOptions].
 	Profile string
 	Signer  *signature.Signer
+	Signed  bool
 	// Mandate makes the mandates of payments at shops that take them: see [ucp.OutboundOptions.Mandates]. It may be nil.
 	Mandate mandate.Signer
 	// Decide is asked about each bill; see [shopper.New] and [shopper.StepwiseOptions].
@@ -158,7 +159,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
-		Profile: options.Profile, Signer: options.Signer, Orders: options.Orders, Mandates: options.Mandate != nil,
+		Profile: options.Profile, Signer: options.Signer, Signed: options.Signed, Orders: options.Orders, Mandates: options.Mandate != nil,
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: patience, Discloses: options.Show != nil,
 		Audit: c.sink(options.Audit),

@@ -32,9 +32,6 @@ var writers sync.Map
 // rooms are buffers to write into.
 var rooms = sync.Pool{New: func() any { return new([]byte) }}
 
-// largestRoom is how large a buffer may be that is kept.
-const largestRoom = 64 << 10
-
 // written makes a value of something of an ordinary type; false if encoding/json has to do it.
 func written(v any) (Value, bool) {
 	of := reflect.ValueOf(v)

@@ -39,33 +39,43 @@ const patience = 20 * time.Second
 func (s *Shop) serve(
 	ctx context.Context, agent *adapter.Adapter, happened iter.Seq[enactment.Instance], now time.Time,
 ) (model.Standing, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	c := &customer{shop: s, agent: agent, Standing: model.StandingOf(happened)}
 	if c.Create == nil { // Nobody has wished for anything yet.
+		return c.Standing, nil
+	}
+	answer := c.answer(now)
+	if answer == nil {
 		return c.Standing, nil
 	}
 	if cid, _ := c.Create.Value("cid"); cid.Decode(&c.cid) != nil {
 		return c.Standing, fmt.Errorf("shop: the checkout's id is no string: %s", cid)
 	}
-	for {
-		answer := map[model.Owed]func(context.Context) error{
-			model.AnswerCreate: c.price, // somebody wishes for goods
-			model.AnswerUpdate: c.price, // somebody changes their mind
-			model.Settle:       c.sell,  // somebody pays
-			model.Reopen:       c.price, // somebody was told no, and may go on
-			model.Confirm:      c.cancel,
-		}[c.Owed()]
-		if answer == nil && !c.Ended() && c.Expires().Before(now) {
-			answer = c.expire // nobody has paid in time
-		}
-		if answer == nil {
-			return c.Standing, nil
-		}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for ; answer != nil; answer = c.answer(now) {
 		if err := answer(ctx); err != nil {
 			return c.Standing, forgiven(err)
 		}
 	}
+	return c.Standing, nil
+}
+
+// answer gives how to answer what the customer is owed at a moment; nil if that is nothing.
+func (c *customer) answer(now time.Time) func(context.Context) error {
+	switch c.Owed() {
+	case model.AnswerCreate, // somebody wishes for goods
+		model.AnswerUpdate, // somebody changes their mind
+		model.Reopen:       // somebody was told no, and may go on
+		return c.price
+	case model.Settle: // somebody pays
+		return c.sell
+	case model.Confirm:
+		return c.cancel
+	}
+	if !c.Ended() && c.Expires().Before(now) { // nobody has paid in time
+		return c.expire
+	}
+	return nil
 }
 
 // forgiven forgives a refusal because something else was first: the engine has decided, and what has happened instead is

@@ -108,7 +108,7 @@ func changeServers(t *testing.T, another bool) {
 	const count, bytes = 120, 20_000
 	rules := Rules(t, Notes)
 	s := store(t, embedded.Options{})
-	first, err := syncserver.NewServer(t.Context(), connect(t, s), rules, syncserver.ServerConfig{Logger: quiet()})
+	first, err := syncserver.NewServer(t.Context(), connect(t, s), rules, syncserver.ServerConfig{Timeout: time.Minute, Logger: quiet()})
 	require.NoError(t, err)
 	writing := patient(t, connect(t, s), rules)
 	for n := range count {

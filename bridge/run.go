@@ -78,8 +78,8 @@ func (r *run) stepName() string {
 }
 
 func (r *run) scene() *scene {
-	return &scene{world: r.world, secret: func(ref reference) bool {
-		return ref.root == rootObserved && r.bridge.rules.Secret(ref.name) || ref.root == rootBound && r.plan.tainted[ref.name]
+	return &scene{world: r.world, secret: func(of reference) bool {
+		return of.root == rootObserved && r.bridge.rules.Secret(of.name) || of.root == rootBound && r.plan.tainted[of.name]
 	}}
 }
 

@@ -162,8 +162,9 @@ func TestOutboundRefusesWhatCannotBeSent(t *testing.T) {
 func TestOutboundDoesNotTakeARefusedResendForADecline(t *testing.T) {
 	for _, status := range []int{302, 401, 403, 404, 429} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
 			s := newShop(t, true)
-			m := openMarket(t, s.server.URL)
+			m := openMarket(t, s.server.URL, impatient)
 			created := m.created(nil)
 			tries := 0
 			s.set(func(s *shop) {

@@ -90,16 +90,16 @@ func (r Reader) batch(ctx context.Context, request getRequest, visit func(Messag
 		return err
 	}
 	inbox := r.Conn.NewInbox()
-	sub, err := r.Conn.SubscribeSync(inbox)
+	subscription, err := r.Conn.SubscribeSync(inbox)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	defer func() { _ = sub.Unsubscribe() }()
+	defer func() { _ = subscription.Unsubscribe() }()
 	for backoff := 5 * time.Millisecond; ; {
 		if err := r.Conn.PublishRequest("$JS.API.DIRECT.GET."+r.Stream, inbox, text); err != nil {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		again, err := r.answers(ctx, sub, visit)
+		again, err := r.answers(ctx, subscription, visit)
 		if !again {
 			return err
 		}
@@ -110,9 +110,9 @@ func (r Reader) batch(ctx context.Context, request getRequest, visit func(Messag
 }
 
 // answers visits what comes for one request. It is to be asked again where nobody answered.
-func (r Reader) answers(ctx context.Context, sub *nats.Subscription, visit func(Message) error) (again bool, err error) {
+func (r Reader) answers(ctx context.Context, subscription *nats.Subscription, visit func(Message) error) (again bool, err error) {
 	for {
-		msg, err := sub.NextMsgWithContext(ctx)
+		msg, err := subscription.NextMsgWithContext(ctx)
 		if errors.Is(err, nats.ErrNoResponders) {
 			return true, nil
 		}

@@ -79,6 +79,14 @@ func (p *paused) await(r *run) bool {
 	return true
 }
 
+// waits tells whether somebody was asked, and it is not known here yet what they say.
+func (p *paused) waits(approvalID string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, waits := p.since[approvalID]
+	return waits
+}
+
 // decided gives how long it was waited for an approval, 0 if it was not.
 func (p *paused) decided(approvalID string) time.Duration {
 	p.mu.Lock()

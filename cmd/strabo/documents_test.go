@@ -81,7 +81,7 @@ var mention = regexp.MustCompile("`strabo ([a-z][^`]*)`")
 // Every command of a block is read as it is when it runs, and every flag that the text names beside a command is one of
 // that command.
 func TestCommandsOfTheDocuments(t *testing.T) {
-	commands := newParser().Model.Node
+	commands := newParser(nil).Model.Node
 	lines, mentions := 0, 0
 	for name, text := range documents(t) {
 		for _, found := range shellLine.FindAllStringSubmatch(text, -1) {
@@ -93,7 +93,8 @@ func TestCommandsOfTheDocuments(t *testing.T) {
 			if strings.HasSuffix(strings.TrimSpace(line), " --help") {
 				continue
 			}
-			_, err := newParser().Parse(words(line)) // A parser remembers what it was given.
+			arguments := words(line)
+			_, err := newParser(arguments).Parse(arguments) // A parser remembers what it was given.
 			require.NoError(t, err, "%s in %s", found[0], name)
 		}
 		for _, found := range mention.FindAllStringSubmatch(text, -1) {

@@ -150,6 +150,9 @@ func (o Options) serverOptions() (*server.Options, error) {
 	options.NoSigs = true
 	options.NoLog = o.Logger == nil
 	options.DisableJetStreamBanner = true
+	// Else a client whose machine is so busy that it takes two seconds to connect is sent a PING, which it takes for the
+	// answer to its own, and gives up.
+	options.DisableShortFirstPing = true
 	options.DontListen = o.Listen == ""
 	if o.TLS != nil {
 		options.TLSConfig = o.TLS

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -118,6 +120,16 @@ const (
 // hand makes the same attempt.
 func soldBy(token string) string { return "sold:" + token }
 
+// Sold tells whether a checkout in which that happened has sold what is on hold.
+func (h Held) Sold(happened iter.Seq[enactment.Instance]) bool {
+	for i := range happened {
+		if i.Action == "Completed" && i.Attempt == soldBy(h.Token) {
+			return true
+		}
+	}
+	return false
+}
+
 // holdOf names what is taken for a revision of a checkout.
 func holdOf(checkout string, revision int64) string {
 	return checkout + "." + strconv.FormatInt(revision, 10)
@@ -139,12 +151,10 @@ func becameOf(ctx context.Context, executor adapter.Attendant, business enactmen
 		return undecided, fmt.Errorf("shop: hold %s: %w", held.Hold, err)
 	}
 	defer visit.Close(false)
-	var standing model.Standing
-	for _, i := range visit.Instances() {
-		if i.Action == "Completed" && i.Attempt == soldBy(held.Token) {
-			return sold, nil
-		}
-		standing.Fold(&i)
+	standing := model.StandingOf(slices.Values(visit.Instances()))
+	// A log that is no more there was removed when all in it was sold, if anything was on hold: see [OnHold].
+	if standing.Create == nil || held.Sold(slices.Values(visit.Instances())) {
+		return sold, nil
 	}
 	if standing.Ended() || standing.Revision > revision || standing.Declined != nil && standing.Revision == revision {
 		return unsold, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,6 +57,9 @@ type hold struct {
 	At int64 `json:"at,omitempty"`
 }
 
+// stockPrefix begins the name in the store of each product.
+const stockPrefix = "stock."
+
 // behind is how old what Left says may be, where other processes sell the same goods.
 const behind = time.Second
 
@@ -70,7 +74,7 @@ func (k *KeptStock) shelf(product string) *shelf {
 	defer k.mu.Unlock()
 	s, ok := k.shelves[product]
 	if !ok {
-		s = &shelf{name: "stock." + nameOf(product)}
+		s = &shelf{name: stockPrefix + nameOf(product)}
 		k.shelves[product] = s
 	}
 	return s
@@ -273,6 +277,26 @@ func (k *KeptStock) Held(ctx context.Context, before time.Time) ([]Held, error) 
 		list = append(list, *all[name])
 	}
 	return list, nil
+}
+
+// OnHold lists what is on hold in a store of a [KeptStock], as far as that knows, by the checkouts that it is on hold for. As
+// long as a checkout has not sold it ([Held.Sold]), its log is needed: [Shop.Tidy] reads there what has become of it.
+func OnHold(ctx context.Context, store keyvalue.Store) (map[string][]Held, error) {
+	found := make(map[string][]Held)
+	for stored, err := range store.List(ctx, stockPrefix) {
+		var entry stockEntry
+		if err == nil {
+			err = json.Unmarshal(stored.Value, &entry)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("shop: what is on hold: %w", err)
+		}
+		for name, h := range entry.Holds {
+			checkout, _, _ := strings.Cut(name, ".")
+			found[checkout] = append(found[checkout], Held{Hold: name, Token: h.Token})
+		}
+	}
+	return found, nil
 }
 
 // Forget implements [HeldStock].

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -81,10 +80,6 @@ func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactmen
 			s.working.Done()
 			return enactment.Outcome{}, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}
 		}
-	}
-	if s.intake != nil || ctx.Done() != nil {
-		// It may be under way when the agent waits for it no more.
-		a.Values, a.Parties = maps.Clone(a.Values), maps.Clone(a.Parties)
 	}
 	decide := func() (enactment.Outcome, error) {
 		defer s.working.Done()

@@ -83,8 +83,9 @@ type Client struct {
 
 var _ adapter.Executor = (*Client)(nil)
 
-// NewClient makes an executor on a connection, which stays the caller's; let it reconnect for ever (nats.MaxReconnects
-// of -1). Close the executor when it is needed no more.
+// NewClient makes an executor on a connection, which stays the caller's; let it reconnect for ever (nats.MaxReconnects of
+// -1). Close the executor when it is needed no more. The error says that the name of the system is none, or that the
+// connection is closed.
 func NewClient(conn *nats.Conn, rules *enactment.Rules, config ClientConfig) (*Client, error) {
 	config = config.withDefaults(rules)
 	subjects, err := wire.NewSubjects(config.System)
@@ -277,7 +278,8 @@ func rest(ctx context.Context, wait time.Duration) error {
 	return pause.For(ctx, wait/2+rand.N(wait/2+1))
 }
 
-// Join starts to receive what an identity sees.
+// Join starts to receive what an identity sees. It blocks until a server takes the feed or ctx ends. The error says that
+// the identity plays no role, that the client is closed ([adapter.ErrClosed]), or why no server could be asked.
 func (c *Client) Join(ctx context.Context, identity enactment.Identity) (adapter.Feed, error) {
 	if !c.rules.NewState("").Sees(identity) {
 		return nil, fmt.Errorf("syncserver: %s plays no role of protocol %s", identity, c.rules.Protocol().Name())

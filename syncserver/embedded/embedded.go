@@ -201,7 +201,8 @@ func address(text string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Connect makes a connection that does not leave the process.
+// Connect makes a connection that does not leave the process. The error is that of [nats.Connect], as when the server is
+// closed.
 func (s *Server) Connect(options ...nats.Option) (*nats.Conn, error) {
 	// The server is there, however long it takes to answer where the process has much to do; by itself nats.Connect waits
 	// for two seconds.

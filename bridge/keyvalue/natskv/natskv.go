@@ -65,7 +65,8 @@ var _ keyvalue.Store = (*Store)(nil)
 // each list passes over all traces.
 const markerLife = time.Minute
 
-// Open finds or makes a bucket. The connection stays the caller's.
+// Open finds or makes a bucket. The connection stays the caller's. It blocks until NATS has answered or ctx ends; the
+// error says that NATS cannot be reached or refuses it.
 func Open(ctx context.Context, conn *nats.Conn, config Config) (*Store, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {

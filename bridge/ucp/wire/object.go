@@ -32,7 +32,8 @@ func Decode(text []byte) (Object, error) {
 	return object, nil
 }
 
-// Encode writes an object; members are sorted, so that equal objects are the same bytes.
+// Encode writes an object; members are sorted, so that equal objects are the same bytes. The error says that something in
+// it is no JSON.
 func Encode(object Object) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -269,7 +269,8 @@ func TestIncrementalTotalsWrittenOtherwise(t *testing.T) {
 		needsEmail(checkout)
 		checkout["line_items"].([]any)[0].(doc)["quantity"] = json.Number("2.0")
 		checkout["totals"] = []any{
-			doc{"type": "subtotal", "amount": json.Number("2000.0")}, doc{"type": "discount", "amount": json.Number("-5e2")},
+			doc{"type": "subtotal", "amount": json.Number("2000.0")},
+			doc{"type": "discount", "amount": json.Number("-5e2")},
 			doc{"type": "total", "amount": json.Number("15e2")},
 		}
 	}

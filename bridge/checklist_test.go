@@ -335,6 +335,11 @@ func TestChecklist11AuditDistinguishes(t *testing.T) {
 		g := newGoverning(t)
 		stop := g.begin()
 		g.reserved()
+		// That it was answered is written down after the guest has seen it, and without that it is taken up, not seen again.
+		require.Eventually(t, func() bool {
+			entries, err := g.journal.Load(t.Context(), key)
+			return err == nil && slices.ContainsFunc(entries, func(e bridge.Entry) bool { return e.Kind == bridge.EntryAnswered })
+		}, time.Minute, time.Millisecond)
 		stop()
 		again := &forgetfulExecutor{g.exec}
 		options := bridge.Options{Logger: g.logger(), Audit: g}

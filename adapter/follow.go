@@ -31,7 +31,8 @@ type followed struct {
 	changed   chan struct{}
 }
 
-// Follow begins to receive, until ctx ends. Close the follower then.
+// Follow begins to receive, until ctx ends. Close the follower then. It blocks as long as the executor's Join, whose error
+// is wrapped.
 func Follow(ctx context.Context, executor Executor, identity enactment.Identity) (*Follower, error) {
 	feed, err := executor.Join(ctx, identity)
 	if err != nil {

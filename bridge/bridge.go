@@ -78,7 +78,9 @@ type Bridge struct {
 	given map[string]bool
 }
 
-// New makes a bridge that plays the mapping's role on an executor. Nothing happens before [Bridge.Run].
+// New makes a bridge that plays the mapping's role on an executor. Nothing happens before [Bridge.Run]. The error says
+// what is wrong with the arguments: a mapping of another protocol, a base URL that is none, a setting that is missing,
+// what the contracts do not allow, or an audit that is required and not there.
 func New(rules *enactment.Rules, executor adapter.Executor, mapping *Mapping, options Options) (*Bridge, error) {
 	if rules == nil || mapping == nil {
 		return nil, errors.New("bridge: rules and a mapping are needed")
@@ -253,7 +255,7 @@ func (b *Bridge) Settle(ctx context.Context, key enactment.Key) error {
 }
 
 // Kept gives what the mapping keeps of an enactment, such as the remote party's id for it; what has not been kept yet is
-// not there.
+// not there. It blocks as long as the journal does, whose error is given.
 func (b *Bridge) Kept(ctx context.Context, key enactment.Key) (enactment.Values, error) {
 	entries, err := b.options.Journal.Load(ctx, key)
 	if err != nil {

@@ -180,6 +180,7 @@ func TestStatusQueryDecides(t *testing.T) {
 }
 
 func TestUnknownIsNeverAnswered(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.start(impatient)
 	s.booked()

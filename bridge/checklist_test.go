@@ -109,6 +109,7 @@ func TestChecklist04SameArgumentsAreNotTheSameAction(t *testing.T) {
 }
 
 func TestChecklist04NoRetryPastTheLifeOfTheKey(t *testing.T) {
+	t.Parallel()
 	g := newGoverning(t)
 	g.shop.behaves(map[string][]string{payLine: {"commit-and-hang"}}, false)
 	stop := g.begin()

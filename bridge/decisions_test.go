@@ -109,6 +109,7 @@ func TestSubjectIsNeededAfterARestart(t *testing.T) {
 
 // A status query is a call like any other, and counts.
 func TestStatusQueriesAreLimited(t *testing.T) {
+	t.Parallel()
 	g := newGoverning(t)
 	g.declare("look", "execution: {readonly: true, idempotent: true, rate_limit: {count: 1, window: 1d}}")
 	g.wanted("look", dimension(acc.PerOperation))
@@ -123,6 +124,7 @@ func TestStatusQueriesAreLimited(t *testing.T) {
 
 // That the bridge has broken off a call says nothing about the target.
 func TestBreakerIsNotOpenedByTheBridgeItself(t *testing.T) {
+	t.Parallel()
 	g := newGoverning(t)
 	g.policy.Breaker = policy.BreakerOptions{Failures: 1, Rest: time.Hour}
 	g.shop.behaves(map[string][]string{withdrawLine: {"commit-and-hang"}}, false)

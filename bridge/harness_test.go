@@ -23,6 +23,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/internal/leak"
+	"github.com/strabo-engine/strabo/internal/sidebyside"
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/syncserver"
 )
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(bridgeProcess) != "":
 		os.Exit(runKilledBridge())
 	}
+	sidebyside.Run()
 	leak.Main(m, func() { stopShop() })
 }
 
@@ -256,8 +258,12 @@ func (s *stage) background(run func(context.Context) error) (stop func()) {
 
 var hasty = bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond, Sends: 3, Asks: 2}
 
-// impatient is for steps that stay unknown: they are asked about until the deadline. See unsettled.
-func impatient(o *bridge.Options) { o.Patience.Deadline = time.Second }
+// impatient is for steps that stay unknown: they are asked about, now and then, until the deadline. See unsettled. Tests of
+// them wait for it, and do so in parallel.
+func impatient(o *bridge.Options) {
+	o.Patience.Longest = 50 * time.Millisecond
+	o.Patience.Deadline = time.Second
+}
 
 // unsettled waits until the bridge says that nobody knows what became of a request. Where the machine was so slow that an
 // impatient bridge had no time for all that it is to do before, it takes that up again.

@@ -226,8 +226,8 @@ func TestApprovalPausesTheAction(t *testing.T) {
 			stop := g.begin(approvals, func(o *bridge.Options) { o.Patience.Until = time.Now().Add(patience) })
 			u := receive(g.stage, g.unknown)
 			stop()
-			assert.True(t, u.Unsent)
-			if !strings.Contains(u.Detail, "no time left to send") { // Else the machine is too slow to come to the question.
+			if u.Step == "pay" { // Else the machine is too slow to come to the question.
+				assert.True(t, u.Unsent)
 				assert.Contains(t, u.Detail, "nobody has decided yet")
 				return
 			}

@@ -245,9 +245,11 @@ func (k killed) run(t *testing.T) string {
 // declared idempotent is done exactly once; what is not, at most once, and never told as done or not done unless it is.
 // With STRABO_TEST_KILLS the second process is killed as well, before each of its steps.
 func TestKilledBeforeEveryStep(t *testing.T) {
+	t.Parallel()
 	// How many steps there are depends on what is observed at once; there are never as few as these.
 	for scenario, fewest := range map[string]int{"pay": 15, "withdraw": 9} {
 		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
 			every := 1
 			if testing.Short() {
 				every = 4

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/approval"
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // pausedError says that an observation stays unanswered until somebody has decided.
@@ -78,6 +79,14 @@ func (p *paused) await(r *run) bool {
 	return true
 }
 
+// waits tells whether somebody was asked, and it is not known here yet what they say.
+func (p *paused) waits(approvalID string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, waits := p.since[approvalID]
+	return waits
+}
+
 // decided gives how long it was waited for an approval, 0 if it was not.
 func (p *paused) decided(approvalID string) time.Duration {
 	p.mu.Lock()
@@ -111,7 +120,7 @@ func (p *paused) wait(ctx context.Context, r *run) {
 			return
 		case err != nil:
 			p.bridge.log.WarnContext(ctx, "cannot wait for an approval", "enactment", r.key, "approval", r.approval, "error", err)
-			if pause(ctx, p.bridge.options.Patience.Longest) != nil {
+			if pause.For(ctx, p.bridge.options.Patience.Longest) != nil {
 				return
 			}
 		}

@@ -60,6 +60,11 @@ func (x *exchange) approve(ctx context.Context, question *policy.Question) error
 		}
 		return &pausedError{request.ID}
 	}
+	if decision.State == approval.Granted && x.step.since != "" && !x.agreed && x.bridge.paused.waits(request.ID) && decision.At.After(x.looked) {
+		// This was taken up for another reason while somebody was asked, and looked before they agreed.
+		x.agreed = true
+		return errLookAgain
+	}
 	record := x.record(audit.ApprovalDecided, x.rule)
 	record.Outcome, record.Detail = string(decision.State), decidedBy(decision)
 	record.Latency = x.bridge.paused.decided(request.ID)

@@ -18,12 +18,14 @@ import (
 
 // What is refused the second time may have been done the first time.
 func TestARefusalOfARequestSentAgainProvesNothing(t *testing.T) {
+	t.Parallel()
 	for name, refusal := range map[string]http.HandlerFunc{
 		"forbidden":  reply(403, `{"error":"rate limited by the gateway"}`),
 		"redirected": reply(302, ""),
 		"gone":       reply(404, `{"error":"no such reservation"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newStage(t)
 			s.start(impatient)
 			s.booked()

@@ -157,6 +157,7 @@ func (e *deafExecutor) Attempt(ctx context.Context, attempt enactment.Attempt) (
 }
 
 func TestAnUnknownOutcomeIsTakenUpAtTheNextStart(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	journal := &bridge.MemoryJournal{}
 	stop := s.start(with(journal), impatient)

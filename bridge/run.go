@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,9 @@ type run struct {
 	// principal is on whose behalf the bridge acts, approval the id of the one that the step has needed.
 	principal policy.Principal
 	approval  string
+	// looked is when the step was taken that a request rests on, agreed that it was taken again since somebody has agreed.
+	looked time.Time
+	agreed bool
 	// last and said are of the step: the last call that was answered, if any was, and the last answer to its request.
 	last, said *audit.Record
 	// sensitive tells that what was said in the step must not be written down.
@@ -58,6 +62,9 @@ type unclearError struct {
 
 func (e *unclearError) Error() string { return "bridge: outcome unknown: " + e.detail }
 
+// errLookAgain says that what a request rests on is to be looked at again before it is sent.
+var errLookAgain = errors.New("bridge: to be looked at again")
+
 // unmadeError says that what a step needs cannot be made, and that nothing was sent.
 type unmadeError struct{ why error }
 
@@ -71,8 +78,8 @@ func (r *run) stepName() string {
 }
 
 func (r *run) scene() *scene {
-	return &scene{world: r.world, secret: func(ref reference) bool {
-		return ref.root == rootObserved && r.bridge.rules.Secret(ref.name) || ref.root == rootBound && r.plan.tainted[ref.name]
+	return &scene{world: r.world, secret: func(of reference) bool {
+		return of.root == rootObserved && r.bridge.rules.Secret(of.name) || of.root == rootBound && r.plan.tainted[of.name]
 	}}
 }
 
@@ -100,11 +107,18 @@ func (r *run) answer(ctx context.Context) error {
 			r.from = r.at
 		}
 		r.last, r.said, r.sensitive, r.approval = nil, nil, false, ""
+		if slices.ContainsFunc(r.plan.steps, func(other *step) bool { return other.since == s.name }) {
+			r.looked = time.Now()
+		}
 		err := r.step(ctx, s)
 		for _, root := range []string{rootResponse, rootStatus, rootExchange, rootNone, rootDenied} {
 			delete(r.world, root)
 		}
 		if err == nil {
+			continue
+		}
+		if errors.Is(err, errLookAgain) {
+			r.from = -1
 			continue
 		}
 		var unclear *unclearError

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/policy"
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // followUp is what is done about a request until it is known what became of it.
@@ -190,12 +191,12 @@ func (f *followUp) again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return pause(ctx, wait)
+	return pause.For(ctx, wait)
 }
 
 // inquire asks once what became of the request.
 func (f *followUp) inquire(ctx context.Context) (*answer, move, error) {
-	if err := pause(ctx, f.backoff.Next()); err != nil {
+	if err := pause.For(ctx, f.backoff.Next()); err != nil {
 		return nil, givingUp, f.giveUp()
 	}
 	a, err := f.ask(ctx)

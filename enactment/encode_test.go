@@ -125,8 +125,17 @@ func TestValuesOfTypesAreWhatTheirTextSays(t *testing.T) {
 		}{unusual, unusual})
 	})
 	for _, v := range []any{
-		(*ordinary)(nil), []string(nil), [][]string{nil, {}}, map[string]int{"b": 1, "a": 2}, json.Number("1e3"), []json.Number{"10.0"},
-		struct{}{}, [2]int{1, 2}, kind("k"), uint8(3), []any{1, "a", nil}, []shouting{"a"}, tree{},
+		(*ordinary)(nil), []string(nil),
+		[][]string{nil, {}},
+		map[string]int{"b": 1, "a": 2},
+		json.Number("1e3"),
+		[]json.Number{"10.0"},
+		struct{}{},
+		[2]int{1, 2},
+		kind("k"), uint8(3),
+		[]any{1, "a", nil},
+		[]shouting{"a"},
+		tree{},
 	} {
 		requireSameForms(t, v)
 	}

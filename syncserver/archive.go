@@ -77,7 +77,8 @@ type Summary struct {
 	Latest  time.Time         `json:"latest"`
 }
 
-// Enactments lists every enactment, in the order in which they began.
+// Enactments lists every enactment, in the order in which they began. It blocks until the log is read. The error says why
+// it cannot be.
 func (a *Archive) Enactments(ctx context.Context) ([]Summary, error) {
 	found := make(map[enactment.Key]int)
 	var all []Summary
@@ -126,7 +127,8 @@ func (a *Archive) entries(ctx context.Context, subject string, from uint64, visi
 }
 
 // Records visits what happened, what was refused and is still remembered, and what became complete: in one enactment, or
-// in all of them if the key is empty. It ends when visit says no.
+// in all of them if the key is empty. It ends when visit says no. It blocks until then or until the log is read, and calls
+// visit in this goroutine. The error says why it cannot be read.
 func (a *Archive) Records(ctx context.Context, key enactment.Key, visit func(enactment.Record) bool) error {
 	_, err := a.records(ctx, key, 1, visit)
 	return err
@@ -169,7 +171,8 @@ func (a *Archive) recordsOf(e *wire.Entry) []enactment.Record {
 	return records
 }
 
-// Watch visits what there is, and then what comes, until the context ends or visit says no.
+// Watch visits what there is, and then what comes, until the context ends or visit says no. It blocks until then, and
+// calls visit in this goroutine. The error says why the log cannot be read; an end of the context is none.
 func (a *Archive) Watch(ctx context.Context, key enactment.Key, visit func(enactment.Record) bool) error {
 	js, err := jetstream.New(a.conn)
 	if err != nil {
@@ -205,7 +208,7 @@ func (a *Archive) Watch(ctx context.Context, key enactment.Key, visit func(enact
 	}
 }
 
-// State folds an enactment.
+// State folds an enactment. It blocks until the log of the enactment is read. The error says why it cannot be.
 func (a *Archive) State(ctx context.Context, key enactment.Key) (*enactment.State, error) {
 	s := a.rules.NewState(key)
 	err := a.entries(ctx, a.subjects.Log(key), 1, func(_ uint64, e *wire.Entry) bool {
@@ -227,8 +230,9 @@ type Fault struct {
 	Detail    string        `json:"detail"`
 }
 
-// Verify judges a log again, finalisation by finalisation: what happened must be what would happen, alone or together.
-// It tells how many finalisations it judged. An empty key stands for all enactments.
+// Verify judges a log again, finalisation by finalisation: what happened must be what would happen, alone or together. It
+// tells how many finalisations it judged. An empty key stands for all enactments. It blocks until the log is read, and
+// calls visit in this goroutine for each finalisation that is not so. The error says why the log cannot be read.
 func (a *Archive) Verify(ctx context.Context, key enactment.Key, visit func(Fault)) (int, error) {
 	states := make(map[enactment.Key]*enactment.State)
 	judged := 0

@@ -57,7 +57,8 @@ type attended struct {
 }
 
 // Attend makes an executor that attends to enactments. There may be one for a server, and the server must finalise
-// immediately: in batch finalisation another server may decide what is attempted here. Close it before the server.
+// immediately: in batch finalisation another server may decide what is attempted here. Close it before the server. The
+// error says that the server finalises in batches, or is attended to already.
 func (s *Server) Attend(config AttendanceConfig) (*Attendance, error) {
 	if s.batch() {
 		return nil, errors.New("syncserver: attend: the server finalises in batches")

@@ -42,7 +42,8 @@ type backupHead struct {
 const backupVersion = 1
 
 // Backup writes the log and the positions of all agents, one message a line. Secrets stay sealed, so that the keys are
-// needed to use the backup, unless withSecrets has them written in the clear.
+// needed to use the backup, unless withSecrets has them written in the clear. It gives how many messages it has written,
+// and blocks until all are. The error is the writer's, or says why the log cannot be read.
 func (a *Archive) Backup(ctx context.Context, w io.Writer, withSecrets bool) (int, error) {
 	out := bufio.NewWriter(w)
 	encoder := json.NewEncoder(out)
@@ -78,8 +79,10 @@ func (a *Archive) Backup(ctx context.Context, w io.Writer, withSecrets bool) (in
 	return count, errors.Join(err, out.Flush())
 }
 
-// Restore makes a system from a backup. There must be none of its name. Refusals are kept as long as retention says,
-// from when they were given.
+// Restore makes a system from a backup. There must be none of its name. Refusals are kept as long as retention says, from
+// when they were given. It gives how many messages it has written, and blocks until all are. The error says that the
+// backup is none or of another protocol (a [*ProtocolError]), that keys are missing, that there is such a system, or why
+// NATS did not take it.
 func Restore(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, config ServerConfig, r io.Reader) (int, error) {
 	config = config.withDefaults(rules)
 	subjects, err := wire.NewSubjects(config.System)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/pause"
 	"github.com/strabo-engine/strabo/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
@@ -82,8 +83,9 @@ type Client struct {
 
 var _ adapter.Executor = (*Client)(nil)
 
-// NewClient makes an executor on a connection, which stays the caller's; let it reconnect for ever (nats.MaxReconnects
-// of -1). Close the executor when it is needed no more.
+// NewClient makes an executor on a connection, which stays the caller's; let it reconnect for ever (nats.MaxReconnects of
+// -1). Close the executor when it is needed no more. The error says that the name of the system is none, or that the
+// connection is closed.
 func NewClient(conn *nats.Conn, rules *enactment.Rules, config ClientConfig) (*Client, error) {
 	config = config.withDefaults(rules)
 	subjects, err := wire.NewSubjects(config.System)
@@ -273,17 +275,11 @@ func (c *Client) hopeless(err error) error {
 
 // rest waits about as long as said, not longer than ctx lives.
 func rest(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait/2 + rand.N(wait/2+1))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return pause.For(ctx, wait/2+rand.N(wait/2+1))
 }
 
-// Join starts to receive what an identity sees.
+// Join starts to receive what an identity sees. It blocks until a server takes the feed or ctx ends. The error says that
+// the identity plays no role, that the client is closed ([adapter.ErrClosed]), or why no server could be asked.
 func (c *Client) Join(ctx context.Context, identity enactment.Identity) (adapter.Feed, error) {
 	if !c.rules.NewState("").Sees(identity) {
 		return nil, fmt.Errorf("syncserver: %s plays no role of protocol %s", identity, c.rules.Protocol().Name())

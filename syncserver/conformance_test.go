@@ -94,11 +94,18 @@ func connect(t testing.TB, s *embedded.Server, options ...nats.Option) *nats.Con
 	return conn
 }
 
-// serve starts a server with a connection of its own.
+// serve starts a server with a connection of its own. Where the config says nothing else it waits for writes, and for agents
+// that are silent, for as long as a busy machine may need.
 func serve(t testing.TB, s *embedded.Server, rules *enactment.Rules, config syncserver.ServerConfig) *syncserver.Server {
 	t.Helper()
 	if config.Logger == nil {
 		config.Logger = quiet()
+	}
+	if config.Timeout == 0 {
+		config.Timeout = time.Minute
+	}
+	if config.Lease == 0 {
+		config.Lease = time.Minute
 	}
 	server, err := syncserver.NewServer(t.Context(), connect(t, s), rules, config)
 	require.NoError(t, err)

@@ -32,7 +32,8 @@ const (
 	keyIDSize = 4
 )
 
-// NewKeyring makes a keyring of keys of 32 bytes each.
+// NewKeyring makes a keyring of keys of 32 bytes each. The first seals. The error says that there is none, or one of
+// another size.
 func NewKeyring(keys ...[]byte) (*Keyring, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("syncserver: a keyring needs a key")
@@ -57,7 +58,7 @@ func NewKeyring(keys ...[]byte) (*Keyring, error) {
 }
 
 // LoadKeyring reads a keyring from a file: one key a line, in base64. If there is no file, it is made with a new key,
-// readable by its owner alone.
+// readable by its owner alone. The error says that the file cannot be read or made, or what in it is no key.
 func LoadKeyring(path string) (*Keyring, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -54,6 +55,15 @@ func pagesOf(t *testing.T, feed adapter.Feed, key enactment.Key, count int, know
 	return sequence
 }
 
+// patient is a client that asks once and waits: whoever asks a busy server again and again for what is large keeps it busy.
+func patient(t *testing.T, conn *nats.Conn, rules *enactment.Rules) *syncserver.Client {
+	t.Helper()
+	c, err := syncserver.NewClient(conn, rules, syncserver.ClientConfig{Try: time.Minute, Logger: quiet()})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
 // TestLargeHistory has enactments whose history is larger than a message of NATS may be, and longer than a feed has room
 // for: who joins late gets all of it, and so does who has let go of it.
 func TestLargeHistory(t *testing.T) {
@@ -71,7 +81,7 @@ func TestLargeHistory(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		at   adapter.Executor
-	}{{"over NATS", client(t, connect(t, s), rules)}, {"in process", here}} {
+	}{{"over NATS", patient(t, connect(t, s), rules)}, {"in process", here}} {
 		t.Run(test.name, func(t *testing.T) {
 			feed := Join(t, test.at, writer)
 			last := pagesOf(t, feed, bookKey("1"), count, false)
@@ -98,9 +108,9 @@ func changeServers(t *testing.T, another bool) {
 	const count, bytes = 120, 20_000
 	rules := Rules(t, Notes)
 	s := store(t, embedded.Options{})
-	first, err := syncserver.NewServer(t.Context(), connect(t, s), rules, syncserver.ServerConfig{Logger: quiet()})
+	first, err := syncserver.NewServer(t.Context(), connect(t, s), rules, syncserver.ServerConfig{Timeout: time.Minute, Logger: quiet()})
 	require.NoError(t, err)
-	writing := client(t, connect(t, s), rules)
+	writing := patient(t, connect(t, s), rules)
 	for n := range count {
 		Accepted(t, writing, page("1", n, bytes))
 	}
@@ -143,7 +153,7 @@ func TestLargeWindow(t *testing.T) {
 	for range 2 {
 		serve(t, s, rules, syncserver.ServerConfig{Window: 200 * time.Millisecond})
 	}
-	e := client(t, connect(t, s), rules)
+	e := patient(t, connect(t, s), rules)
 	feed := Join(t, e, writer)
 	var all sync.WaitGroup
 	for n := range count {
@@ -195,7 +205,7 @@ func TestTooLarge(t *testing.T) {
 					t.Cleanup(c.Close)
 					e = c
 				} else {
-					e = client(t, connect(t, s), rules)
+					e = patient(t, connect(t, s), rules)
 				}
 				try := func(action, box string, values ...any) enactment.Attempt {
 					a := Attempt(enactment.Identity{Role: "Packer"}, action, box)
@@ -226,7 +236,7 @@ func TestTooLarge(t *testing.T) {
 				large.ID = "large"
 				Accepted(t, e, large)
 
-				feed := Join(t, client(t, connect(t, s), rules), enactment.Identity{Role: "Packer"})
+				feed := Join(t, patient(t, connect(t, s), rules), enactment.Identity{Role: "Packer"})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				for completed, seen := false, false; !completed || !seen; {
@@ -251,7 +261,7 @@ func TestLargeKeys(t *testing.T) {
 	rules := Rules(t, Notes)
 	s := store(t, embedded.Options{})
 	serve(t, s, rules, syncserver.ServerConfig{})
-	e := client(t, connect(t, s), rules)
+	e := patient(t, connect(t, s), rules)
 	feed := Join(t, e, writer)
 	const count = 24
 	for n := range count {
@@ -278,7 +288,7 @@ func TestLargeNames(t *testing.T) {
 	rules := Rules(t, Purchase)
 	s := store(t, embedded.Options{})
 	serve(t, s, rules, syncserver.ServerConfig{})
-	e := client(t, connect(t, s), rules)
+	e := patient(t, connect(t, s), rules)
 	for _, hostile := range []string{strings.Repeat("<", 250_000), strings.Repeat("\u2028", 80_000), strings.Repeat(`"\`, 60_000)} {
 		a := Attempt(Buyer, "RFQ", "1", "item", "fig")
 		a.Action = hostile

@@ -32,7 +32,7 @@ func TestSlowAgent(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			rules := Rules(t, Purchase)
 			s := store(t, embedded.Options{Listen: "127.0.0.1:0"})
-			serve(t, s, rules, syncserver.ServerConfig{Lease: time.Minute}) // nobody is to take it for dead
+			serve(t, s, rules, syncserver.ServerConfig{})
 			w := newWire(t, strings.TrimPrefix(s.URL(), "nats://"))
 			conn, err := nats.Connect(w.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond))
 			require.NoError(t, err)

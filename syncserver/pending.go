@@ -24,7 +24,8 @@ type PendingAttempt struct {
 }
 
 // Pending lists the attempts in an enactment that wait for their window in batch finalisation, in order of arrival; in
-// immediate finalisation there are none. One that was answered before may be listed for a moment.
+// immediate finalisation there are none. One that was answered before may be listed for a moment. It blocks until what has
+// arrived is read. The error says why it cannot be.
 func (a *Archive) Pending(ctx context.Context, key enactment.Key) ([]PendingAttempt, error) {
 	js, err := jetstream.New(a.conn)
 	if err != nil {

@@ -3,6 +3,7 @@ package syncserver_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -392,6 +393,34 @@ func TestPruneOldLog(t *testing.T) {
 	_, err = syncserver.Restore(t.Context(), conn, rules, syncserver.ServerConfig{System: "again"}, &backup)
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"ID":"1"} 3 `}, prune(t, archiveOf(t, conn, rules, "again"), syncserver.PruneConfig{}))
+}
+
+// TestPruneKeeps what something else still needs, for the reason that it gives.
+func TestPruneKeeps(t *testing.T) {
+	t.Parallel()
+	rules := Rules(t, Purchase)
+	s := store(t, embedded.Options{})
+	conn := connect(t, s)
+	e := serve(t, s, rules, syncserver.ServerConfig{}).Client(syncserver.ClientConfig{Logger: quiet()})
+	t.Cleanup(e.Close)
+	for _, id := range []string{"1", "2"} {
+		buy(t, id, e, e)
+	}
+	archive := archiveOf(t, conn, rules, "")
+	keep := func(_ context.Context, state *enactment.State) (syncserver.Kept, error) {
+		require.Equal(t, 3, state.Len())
+		if state.Key() == KeyOf("1") {
+			return "needed", nil
+		}
+		return "", nil
+	}
+	require.Equal(t, []string{`{"ID":"1"} 3 needed`, `{"ID":"2"} 3 `}, prune(t, archive, syncserver.PruneConfig{Keep: keep, DryRun: true}))
+	require.Equal(t, []string{`{"ID":"1"} 3 needed`, `{"ID":"2"} 3 `}, prune(t, archive, syncserver.PruneConfig{Keep: keep}))
+	unknown := errors.New("it cannot be known")
+	require.ErrorIs(t, archive.Prune(t.Context(), syncserver.PruneConfig{
+		Keep: func(context.Context, *enactment.State) (syncserver.Kept, error) { return "", unknown },
+	}, func(syncserver.Prunable) bool { return true }), unknown)
+	require.Equal(t, []string{`{"ID":"1"} 3 `}, prune(t, archive, syncserver.PruneConfig{}))
 }
 
 // TestPruneEndsEarly: what a run has left to do is done by the next one.

@@ -62,7 +62,8 @@ type FileStore struct {
 	pruned  time.Time
 }
 
-// OpenFileStore opens a store, and makes the directory if there is none.
+// OpenFileStore opens a store, and makes the directory if there is none. It waits for other processes that are at work in
+// it, for a moment each. The error is that of the file system.
 func OpenFileStore(dir string, options FileOptions) (*FileStore, error) {
 	if options.Keep <= 0 {
 		options.Keep = DefaultKeep

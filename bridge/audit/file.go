@@ -48,7 +48,8 @@ type File struct {
 // ErrClosed is returned by a [File] that was closed.
 var ErrClosed = errors.New("audit: file closed")
 
-// OpenFile opens the file of an audit, or creates it.
+// OpenFile opens the file of an audit, or creates it. It waits for other processes that write to it, for a moment each.
+// The error is that of the file system.
 func OpenFile(name string, options FileOptions) (*File, error) {
 	if options.MaxSize <= 0 {
 		options.MaxSize = DefaultMaxSize

@@ -78,7 +78,8 @@ func write(mac hash.Hash, part []byte) {
 }
 
 // LoadHasher makes a hasher of the key in a file, which is made if there is none, readable by its owner only, so that the
-// hashes of several runs and processes can be compared. Keep the file apart from the records: it is a secret.
+// hashes of several runs and processes can be compared. Keep the file apart from the records: it is a secret. The error
+// says that the file cannot be read or made, or holds no key.
 func LoadHasher(name string) (*Hasher, error) {
 	for {
 		text, err := os.ReadFile(name)

@@ -170,7 +170,7 @@ func detailOf(err error) string {
 }
 
 // Stands tells whether the operation may be called on somebody's behalf at all. It is asked again for a request that was
-// permitted before a restart.
+// permitted before a restart. If not, the error is a [*DeniedError] with [ErrDisabled] or [ErrNoSubject].
 func (o *Operation) Stands(who Principal) error {
 	switch {
 	case !o.Contract.Enabled.Value:

@@ -11,6 +11,7 @@ import (
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // courier tells platforms of their orders. What it has to tell is noted down in the store before it can happen, and
@@ -80,11 +81,7 @@ func (c *courier) run(ctx context.Context) {
 	for {
 		began := time.Now()
 		c.sweep(ctx)
-		pause := time.NewTimer(max(sweepInterval, sweepShare*time.Since(began)))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if pause.For(ctx, max(sweepInterval, sweepShare*time.Since(began))) != nil {
 			running.Wait()
 			return
 		}

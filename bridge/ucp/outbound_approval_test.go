@@ -1,11 +1,14 @@
 package ucp_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/approval"
 	"github.com/strabo-engine/strabo/bridge/audit"
 	"github.com/strabo-engine/strabo/bridge/ucp"
@@ -59,4 +62,45 @@ func TestAgreedToLater(t *testing.T) {
 			require.Zero(t, shop.count("POST /chk_1/complete"))
 		})
 	}
+}
+
+// agreeing is a store of questions in which somebody agrees right when a question is asked for the second time.
+type agreeing struct {
+	*approval.FileStore
+	asked atomic.Int32
+	now   func(approval.Request)
+}
+
+func (a *agreeing) Ask(ctx context.Context, r approval.Request) (approval.Decision, error) {
+	if a.asked.Add(1) == 2 {
+		a.now(r)
+	}
+	return a.FileStore.Ask(ctx, r)
+}
+
+// TestAgreedToRightThen: somebody agrees just when the payment is taken up for another reason, after the shop was looked at
+// and before it is asked whether they have. What has changed in between is not paid all the same.
+func TestAgreedToRightThen(t *testing.T) {
+	shop := newAprilShop(t)
+	store, err := approval.OpenFileStore(t.TempDir(), approval.FileOptions{NoSync: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	questions := &agreeing{FileStore: store, now: func(r approval.Request) {
+		shop.at(func(checkout doc) {
+			checkout["totals"] = []any{doc{"type": "subtotal", "amount": 2000}, doc{"type": "fee", "amount": 1}, doc{"type": "total", "amount": 2001}}
+		})
+		require.NoError(t, store.Decide(context.WithoutCancel(t.Context()), r.ID, approval.Verdict{Granted: true, Digest: r.Digest, By: "ada"}))
+	}}
+	m := openApril(t, shop, func(o *ucp.OutboundOptions) {
+		o.Approvals, o.Hasher, o.Patience.Deadline = questions, audit.NewHasher([]byte("a key that is long enough for tests")), time.Minute
+	})
+	m.opens(ada, "Offered")
+	m.pays(1)
+	require.Eventually(t, func() bool { return questions.asked.Load() == 1 }, time.Minute, time.Millisecond)
+	// One that is being answered is waited for.
+	if err := m.outbound.Settle(t.Context(), `{"cid":"c1"}`); err != nil {
+		require.ErrorIs(t, err, bridge.ErrNotHeld)
+	}
+	m.expect("Declined")
+	require.Zero(t, shop.count("POST /chk_1/complete"))
 }

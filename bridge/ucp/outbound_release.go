@@ -50,6 +50,9 @@ func (c *releaseCaller) Call(ctx context.Context, request bridge.Request) (bridg
 	if err != nil {
 		return response, err
 	}
+	if err := sound(response.Body); err != nil {
+		return bridge.Response{}, &AnswerError{response.Status, err}
+	}
 	said, err := wire.Decode(response.Body)
 	if err != nil {
 		return response, nil

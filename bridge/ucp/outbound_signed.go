@@ -21,13 +21,14 @@ import (
 // none of which says how an answer is signed, or publishes no key.
 var ErrUnsigned = errors.New("ucp: the shop does not sign its answers")
 
-// AnswerError says that an answer is not signed as it has to be: by a key of the shop that was asked, for the status and
-// the body that came (UCP 2026-04-08, signatures, REST response verification). Nothing of such an answer is believed, so it
-// is unknown what has become of the request, as after an answer that was lost.
+// AnswerError says that an answer is none to be believed. It is not signed as it has to be: by a key of the shop that was
+// asked, for the status and the body that came (UCP 2026-04-08, signatures, REST response verification). Or it says two
+// things at once, by a member that is there twice, or is larger than any checkout. Nothing of it is believed, so it is
+// unknown what has become of the request, as after an answer that was lost.
 type AnswerError struct {
 	// Status is what the answer said, and so no more to be believed than the rest of it.
 	Status int
-	// Err is an [*negotiation.Error] that says what is wrong, or why the key could not be had.
+	// Err says what is wrong: of a signature by an [*negotiation.Error], or why the key could not be had.
 	Err error
 }
 

@@ -20,8 +20,14 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/internal/leak"
+	"github.com/strabo-engine/strabo/internal/sidebyside"
 	"github.com/strabo-engine/strabo/syncserver"
 )
+
+func TestMain(m *testing.M) {
+	sidebyside.Run()
+	leak.Main(m)
+}
 
 // market has a platform to play with and an outbound bridge to a shop.
 type market struct {
@@ -65,7 +71,6 @@ func openMarketOf(
 	t *testing.T, protocol string, find func(*market, *http.Client), actions []string, change ...func(*ucp.OutboundOptions),
 ) *market {
 	t.Helper()
-	leak.Check(t)
 	m := &market{
 		t: t, journal: &bridge.MemoryJournal{},
 		observed: make(chan adapter.Observation, 100),
@@ -117,6 +122,9 @@ func openMarketOf(
 	m.background(m.platform.Run)
 	return m
 }
+
+// impatient is for tests that wait, in parallel, until a call is given up: the shop is asked about it now and then only.
+func impatient(o *ucp.OutboundOptions) { o.Patience.Longest = 50 * time.Millisecond }
 
 // start starts a bridge, also after the one before was stopped.
 func (m *market) start() {

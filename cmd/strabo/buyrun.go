@@ -84,7 +84,7 @@ func (c *buyCommand) Run(ctx context.Context, s *streams) error {
 		},
 		Show:     func(m ucp.Message) { showWarning(s, m) },
 		HandOff:  func(url string, why []ucp.Message) { handOff(s, url, why) },
-		Currency: c.Currency, Recorder: told.Recorder(platformSide), Purchase: purchase, Patience: patience(ctx),
+		Currency: c.Currency, PlainPages: c.PlainHTTP, Recorder: told.Recorder(platformSide), Purchase: purchase, Patience: patience(ctx),
 		Policy: under.policy, Audit: audit.All(told, under.audit), AuditRequired: c.Audit != "", Hasher: under.hasher,
 		Logger:  slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelError})),
 		Subject: c.subject(), Approvals: under.approvals,
@@ -146,6 +146,8 @@ func (c *buyCommand) objection(bill shopper.Bill) string {
 	switch {
 	case !strings.EqualFold(bill.Currency, c.Currency):
 		return fmt.Sprintf("the bill is in %s, not in %s", story.Short(bill.Currency, longestID), c.Currency)
+	case total < 0:
+		return fmt.Sprintf("the total is %s: the shop would owe it, and that is for a person to agree to", bill.Money(total))
 	case c.RequireDiscounts && len(bill.Discounts.Rejected) > 0:
 		return "the discount code " + story.Short(bill.Discounts.Rejected[0].Code, longestID) + " is not taken"
 	case c.Max != nil && total > *c.Max:

@@ -25,6 +25,11 @@ type enactmentsCommand struct {
 	Prune  enactmentsPrune  `cmd:"" help:"Remove those that have ended and are old."`
 }
 
+func (enactmentsCommand) examples() string {
+	return enactmentsLs{}.examples() + enactmentsShow{}.examples() + enactmentsWatch{}.examples() +
+		enactmentsExport{}.examples() + enactmentsVerify{}.examples() + enactmentsPrune{}.examples()
+}
+
 type enactmentsLs struct {
 	systemFlags
 	Protocol string `arg:"" help:"Protocol by name or file."`

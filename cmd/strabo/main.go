@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -27,7 +28,7 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 // commandLine lists the commands: to add one, add a field whose type has Run(context.Context, *streams) error and
 // examples() string.
 type commandLine struct {
-	Version kong.VersionFlag `help:"Print the version and exit."`
+	commonFlags
 
 	Check    checkCommand    `cmd:"" help:"Report what is wrong with protocols."`
 	Verify   verifyCommand   `cmd:"" help:"Prove protocols live and safe, and answer questions about them."`
@@ -45,6 +46,11 @@ type commandLine struct {
 	Audit     auditCommand     `cmd:"" help:"Print what bridges did and did not do."`
 
 	systemCommands
+}
+
+// commonFlags are understood with every command.
+type commonFlags struct {
+	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
 // streams are where a command reads and writes. Answers go to out, everything else to err.
@@ -85,6 +91,7 @@ func run(arguments []string, in io.Reader, out, err io.Writer) (code int) {
 	context.AfterFunc(ctx, stop)
 	s := &streams{in: in, out: out, err: err}
 	parser := newParser(
+		arguments,
 		kong.Writers(out, err),
 		kong.Exit(func(code int) { panic(exit(code)) }),
 		kong.Bind(s),
@@ -98,9 +105,18 @@ func run(arguments []string, in io.Reader, out, err io.Writer) (code int) {
 	return exitCode(command.Run(), err)
 }
 
-// newParser makes the reader of command lines.
-func newParser(options ...kong.Option) *kong.Kong {
-	return kong.Must(&commandLine{}, append([]kong.Option{
+// newParser makes the reader of a command line. If it begins with a command, the reader knows that command only: to make
+// the model of all takes longer than many a command runs.
+func newParser(arguments []string, options ...kong.Option) *kong.Kong {
+	var grammar any = &commandLine{}
+	if len(arguments) > 0 {
+		if command, ok := commandFields()[arguments[0]]; ok {
+			grammar = &commonFlags{}
+			options = append(options,
+				kong.DynamicCommand(arguments[0], command.Tag.Get("help"), "", reflect.New(command.Type).Interface()))
+		}
+	}
+	return kong.Must(grammar, append([]kong.Option{
 		kong.Name("strabo"),
 		kong.Description("A declarative protocol engine for the Langshaw language."),
 		kong.Vars{"version": "strabo " + version(), "openHelp": openHelp, "approvalBucket": natsapproval.DefaultBucket},
@@ -108,6 +124,22 @@ func newParser(options ...kong.Option) *kong.Kong {
 		kong.Help(printHelp),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100}),
 	}, options...)...)
+}
+
+// commandFields gives the fields of commandLine that are commands, by their names on the command line.
+func commandFields() map[string]reflect.StructField {
+	named := map[string]reflect.StructField{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[commandLine]()) {
+		if _, ok := field.Tag.Lookup("cmd"); !ok {
+			continue
+		}
+		name, ok := field.Tag.Lookup("name")
+		if !ok {
+			name = strings.ToLower(field.Name)
+		}
+		named[name] = field
+	}
+	return named
 }
 
 func exitCode(failure error, err io.Writer) int {

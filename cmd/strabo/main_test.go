@@ -20,15 +20,9 @@ func runStrabo(in string, arguments ...string) (code int, out, err string) {
 
 // TestEveryCommandHasExamples also checks that help ends with them and is no failure.
 func TestEveryCommandHasExamples(t *testing.T) {
-	commands := reflect.TypeFor[commandLine]()
-	for field := range commands.NumField() {
-		tag := commands.Field(field).Tag
-		if _, ok := tag.Lookup("cmd"); !ok {
-			continue
-		}
-		name := strings.ToLower(commands.Field(field).Name)
+	for name, field := range commandFields() {
 		t.Run(name, func(t *testing.T) {
-			command, ok := reflect.New(commands.Field(field).Type).Interface().(interface{ examples() string })
+			command, ok := reflect.New(field.Type).Interface().(interface{ examples() string })
 			require.True(t, ok, "no examples")
 			code, out, err := runStrabo("", name, "--help")
 			require.Zero(t, code)

@@ -23,7 +23,8 @@ func TestCommandsOfOperations(t *testing.T) {
 	found := regexp.MustCompile("(?m)^    strabo (.*)$|`strabo ((?:enactments show|bench|nats-config|demo) [^`|]*)`").FindAllStringSubmatch(operations(t), -1)
 	require.Greater(t, len(found), 10)
 	for _, command := range found {
-		_, err := newParser().Parse(words(command[1] + command[2]))
+		arguments := words(command[1] + command[2])
+		_, err := newParser(arguments).Parse(arguments)
 		require.NoError(t, err, command[0])
 	}
 }

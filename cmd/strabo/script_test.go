@@ -1,27 +1,20 @@
 package main
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/strabo-engine/strabo/internal/sidebyside"
 )
 
 // TestMain lets scripts run strabo as a program without building one.
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); strings.HasSuffix(name, ".test") || strings.HasSuffix(name, ".test.exe") { // Else it is strabo in a script.
-		flag.Parse()
-		if given := flag.Lookup("test.parallel"); given.Value.String() == given.DefValue && !testing.Short() {
-			// Those that run side by side wait most of the time, for processes and deadlines.
-			if err := given.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
-				panic(err)
-			}
-		}
+		sidebyside.Run()
 	}
 	testscript.Main(m, map[string]func(){"strabo": main})
 }

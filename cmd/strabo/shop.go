@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -76,9 +75,12 @@ func (shopCommand) examples() string {
 `
 }
 
-// keysBucket and storeBucket name what a shop keeps beside its log.
+// shopBucket names what the shop of a system keeps beside its log.
+func shopBucket(system string) string { return system + "-shop" }
+
+// buckets are what a shop keeps beside its log: answers of Idempotency-Keys, and all else.
 func (c *shopCommand) buckets(ctx context.Context, conn *nats.Conn) (keys, store *natskv.Store, err error) {
-	config := natskv.Config{Bucket: c.System + "-shop", Replicas: c.Replicas, Memory: c.Durability == "none"}
+	config := natskv.Config{Bucket: shopBucket(c.System), Replicas: c.Replicas, Memory: c.Durability == "none"}
 	if store, err = natskv.Open(ctx, conn, config); err != nil {
 		return nil, nil, err
 	}
@@ -90,9 +92,7 @@ func (c *shopCommand) buckets(ctx context.Context, conn *nats.Conn) (keys, store
 // Run sells until the context ends, as it does when the process is told to stop.
 func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	log := slog.New(slog.NewJSONHandler(s.err, nil))
-	if os.Getenv("GOGC") == "" { // A request leaves much garbage, and what stays is small.
-		defer debug.SetGCPercent(debug.SetGCPercent(shopGC))
-	}
+	defer lessGarbage()()
 	data, err := c.data()
 	if err != nil {
 		return err
@@ -197,11 +197,8 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 		return err
 	}
 	tidy := func(ctx context.Context) error { return sells.Run(ctx, agent, attendance) }
-	return c.sell(ctx, s, listener, address, []func(context.Context) error{agent.Run, inbound.Run, tidy}, web, log)
+	return c.sell(ctx, s, listener, address, []func(context.Context) error{agent.Run, inbound.Run, tidy, boundMemory}, web, log)
 }
-
-// shopGC is how much the heap may grow before garbage is collected, in percent.
-const shopGC = 400
 
 // shopConcurrency is how many checkouts are served at once. Those that wait for the log do not use the processor.
 const shopConcurrency = 256

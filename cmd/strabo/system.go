@@ -271,6 +271,17 @@ const openTime = 10 * time.Second
 
 // archive opens the log of a system.
 func (f *systemFlags) archive(ctx context.Context, s *streams, protocol string) (*syncserver.Archive, *enactment.Rules, func(), error) {
+	archive, rules, conn, err := f.archiveAt(ctx, s, protocol)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return archive, rules, conn.close, nil
+}
+
+// archiveAt opens the log of a system and gives the connection too, which is to be closed.
+func (f *systemFlags) archiveAt(
+	ctx context.Context, s *streams, protocol string,
+) (*syncserver.Archive, *enactment.Rules, *connected, error) {
 	rules, err := openRules(s, protocol)
 	if err != nil {
 		return nil, nil, nil, err
@@ -292,5 +303,5 @@ func (f *systemFlags) archive(ctx context.Context, s *streams, protocol string) 
 		c.close()
 		return nil, nil, nil, err
 	}
-	return archive, rules, c.close, nil
+	return archive, rules, c, nil
 }

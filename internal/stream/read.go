@@ -25,6 +25,8 @@ type Message struct {
 	Sequence uint64
 	Time     time.Time
 	Data     []byte
+	// Header is what [Reader.Last] reads; nil where there is none, and for what is read otherwise.
+	Header nats.Header
 	// Pending is how many more there were behind it.
 	Pending uint64
 }
@@ -90,16 +92,16 @@ func (r Reader) batch(ctx context.Context, request getRequest, visit func(Messag
 		return err
 	}
 	inbox := r.Conn.NewInbox()
-	sub, err := r.Conn.SubscribeSync(inbox)
+	subscription, err := r.Conn.SubscribeSync(inbox)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	defer func() { _ = sub.Unsubscribe() }()
+	defer func() { _ = subscription.Unsubscribe() }()
 	for backoff := 5 * time.Millisecond; ; {
 		if err := r.Conn.PublishRequest("$JS.API.DIRECT.GET."+r.Stream, inbox, text); err != nil {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		again, err := r.answers(ctx, sub, visit)
+		again, err := r.answers(ctx, subscription, visit)
 		if !again {
 			return err
 		}
@@ -110,9 +112,9 @@ func (r Reader) batch(ctx context.Context, request getRequest, visit func(Messag
 }
 
 // answers visits what comes for one request. It is to be asked again where nobody answered.
-func (r Reader) answers(ctx context.Context, sub *nats.Subscription, visit func(Message) error) (again bool, err error) {
+func (r Reader) answers(ctx context.Context, subscription *nats.Subscription, visit func(Message) error) (again bool, err error) {
 	for {
-		msg, err := sub.NextMsgWithContext(ctx)
+		msg, err := subscription.NextMsgWithContext(ctx)
 		if errors.Is(err, nats.ErrNoResponders) {
 			return true, nil
 		}
@@ -163,6 +165,7 @@ type getResponse struct {
 	Error   *jetstream.APIError `json:"error"`
 	Message *struct {
 		Sequence uint64    `json:"seq"`
+		Header   []byte    `json:"hdrs"`
 		Data     []byte    `json:"data"`
 		Time     time.Time `json:"time"`
 	} `json:"message"`
@@ -200,6 +203,11 @@ func (r Reader) Last(ctx context.Context, subject string) (Message, error) {
 	case response.Message == nil:
 		return Message{}, fmt.Errorf("%w: an answer without a message", ErrUnavailable)
 	}
-	m := response.Message
-	return Message{Subject: subject, Sequence: m.Sequence, Data: m.Data, Time: m.Time}, nil
+	m := Message{Subject: subject, Sequence: response.Message.Sequence, Data: response.Message.Data, Time: response.Message.Time}
+	if len(response.Message.Header) > 0 {
+		if m.Header, err = nats.DecodeHeadersMsg(response.Message.Header); err != nil {
+			return Message{}, fmt.Errorf("%w: a header that is none: %w", ErrUnavailable, err)
+		}
+	}
+	return m, nil
 }

@@ -150,6 +150,9 @@ func (o Options) serverOptions() (*server.Options, error) {
 	options.NoSigs = true
 	options.NoLog = o.Logger == nil
 	options.DisableJetStreamBanner = true
+	// Else a client whose machine is so busy that it takes two seconds to connect is sent a PING, which it takes for the
+	// answer to its own, and gives up.
+	options.DisableShortFirstPing = true
 	options.DontListen = o.Listen == ""
 	if o.TLS != nil {
 		options.TLSConfig = o.TLS
@@ -198,7 +201,8 @@ func address(text string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// Connect makes a connection that does not leave the process.
+// Connect makes a connection that does not leave the process. The error is that of [nats.Connect], as when the server is
+// closed.
 func (s *Server) Connect(options ...nats.Option) (*nats.Conn, error) {
 	// The server is there, however long it takes to answer where the process has much to do; by itself nats.Connect waits
 	// for two seconds.

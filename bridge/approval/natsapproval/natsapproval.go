@@ -42,7 +42,8 @@ type Store struct{ kv *natskv.Store }
 // mostTries bounds how often a change is tried that others keep getting ahead of.
 const mostTries = 20
 
-// Open opens the store, and makes its bucket if there is none. The connection is the caller's.
+// Open opens the store, and makes its bucket if there is none. The connection is the caller's. It blocks until NATS has
+// answered or ctx ends; the error says that NATS cannot be reached or refuses it.
 func Open(ctx context.Context, conn *nats.Conn, options Options) (*Store, error) {
 	kv, err := natskv.Open(ctx, conn, natskv.Config{
 		Bucket: options.bucket(), Life: cmp.Or(options.Keep, approval.DefaultKeep), Replicas: options.Replicas,

@@ -52,7 +52,8 @@ func (o Options) orDefault() Options {
 	return o
 }
 
-// Open opens the stream, and makes it if there is none. The connection is the caller's.
+// Open opens the stream, and makes it if there is none. The connection is the caller's. It blocks until NATS has answered
+// or ctx ends; the error says that NATS cannot be reached or refuses it.
 func Open(ctx context.Context, conn *nats.Conn, options Options) (*Stream, error) {
 	options = options.orDefault()
 	s, err := Find(ctx, conn, options)

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
+	"github.com/strabo-engine/strabo/internal/pause"
 	"github.com/strabo-engine/strabo/internal/request"
 	"github.com/strabo-engine/strabo/internal/stream"
 )
@@ -35,17 +36,27 @@ type Store struct {
 	bucket   jetstream.KeyValue
 	requests *request.Conn // until the connection is closed
 	subject  string        // of all values, with the point at its end
+	// leader reads from the server that leads the bucket; nil where one server alone keeps it.
+	leader *stream.Reader
 }
 
-// putTimeout bounds one write.
-const putTimeout = 5 * time.Second
+// putTimeout bounds one write, getTimeout one read.
+const putTimeout, getTimeout = 5 * time.Second, 5 * time.Second
 
-func storeOf(conn *nats.Conn, bucket jetstream.KeyValue) (*Store, error) {
+func storeOf(ctx context.Context, conn *nats.Conn, bucket jetstream.KeyValue) (*Store, error) {
+	status, err := bucket.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("natskv: bucket %s: %w", bucket.Bucket(), err)
+	}
 	requests, err := request.Over(conn)
 	if err != nil {
 		return nil, fmt.Errorf("natskv: %w", err)
 	}
-	return &Store{bucket, requests, "$KV." + bucket.Bucket() + "."}, nil
+	s := &Store{bucket: bucket, requests: requests, subject: "$KV." + bucket.Bucket() + "."}
+	if status.Config().Replicas > 1 {
+		s.leader = &stream.Reader{Conn: conn, Stream: "KV_" + bucket.Bucket()}
+	}
+	return s, nil
 }
 
 var _ keyvalue.Store = (*Store)(nil)
@@ -54,7 +65,8 @@ var _ keyvalue.Store = (*Store)(nil)
 // each list passes over all traces.
 const markerLife = time.Minute
 
-// Open finds or makes a bucket. The connection stays the caller's.
+// Open finds or makes a bucket. The connection stays the caller's. It blocks until NATS has answered or ctx ends; the
+// error says that NATS cannot be reached or refuses it.
 func Open(ctx context.Context, conn *nats.Conn, config Config) (*Store, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {
@@ -77,7 +89,7 @@ func Open(ctx context.Context, conn *nats.Conn, config Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("natskv: bucket %s: %w", config.Bucket, err)
 	}
-	return storeOf(conn, bucket)
+	return storeOf(ctx, conn, bucket)
 }
 
 // Find opens a bucket that is there; the error is [jetstream.ErrBucketNotFound] if there is none. The connection stays the
@@ -91,11 +103,20 @@ func Find(ctx context.Context, conn *nats.Conn, name string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("natskv: bucket %s: %w", name, err)
 	}
-	return storeOf(conn, bucket)
+	return storeOf(ctx, conn, bucket)
 }
 
-// Get implements [keyvalue.Store].
+// Get implements [keyvalue.Store]: it gives what was put before it was asked, by whomever.
+//
+// A bucket of which there are replicas could be read faster from any of them, as clients of JetStream do by themselves. But one
+// that is behind shows what was there a moment ago, or nothing, and compare-and-set does not help where nothing is written
+// because of what was read: a request would be told that its Idempotency-Key stands for another (409) that was just answered
+// elsewhere, money not be given back of which the taking is not seen, an order not be found that was just placed. So it is read
+// from the leader.
 func (s *Store) Get(ctx context.Context, name string) (keyvalue.Entry, error) {
+	if s.leader != nil && plain(name) {
+		return s.latest(ctx, name)
+	}
 	entry, err := s.bucket.Get(ctx, name)
 	switch {
 	case errors.Is(err, jetstream.ErrKeyNotFound):
@@ -104,6 +125,25 @@ func (s *Store) Get(ctx context.Context, name string) (keyvalue.Entry, error) {
 		return keyvalue.Entry{}, fmt.Errorf("natskv: get %s: %w: %w", name, keyvalue.ErrUnavailable, err)
 	}
 	return keyvalue.Entry{Name: name, Value: entry.Value(), Revision: entry.Revision(), At: entry.Created()}, nil
+}
+
+// latest reads from the leader.
+func (s *Store) latest(ctx context.Context, name string) (keyvalue.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, getTimeout)
+	defer cancel()
+	m, err := s.leader.Last(ctx, s.subject+name)
+	switch {
+	case err != nil:
+		return keyvalue.Entry{}, fmt.Errorf("natskv: get %s: %w: %w", name, keyvalue.ErrUnavailable, err)
+	case m.Sequence == 0 || deleted(m.Header):
+		return keyvalue.Entry{}, fmt.Errorf("%w: %s", keyvalue.ErrNone, name)
+	}
+	return keyvalue.Entry{Name: name, Value: m.Data, Revision: m.Sequence, At: m.Time}, nil
+}
+
+// deleted tells a trace of what was deleted, or has expired, from a value.
+func deleted(header nats.Header) bool {
+	return header.Get("KV-Operation") != "" || header.Get(jetstream.MarkerReasonHeader) != ""
 }
 
 // Put implements [keyvalue.Store].
@@ -170,23 +210,19 @@ func (s *Store) change(ctx context.Context, name string, revision uint64, try fu
 		if !conflicts(err) {
 			return fmt.Errorf("natskv: put %s: %w: %w", name, keyvalue.ErrUnavailable, err)
 		}
-		entry, err := s.bucket.Get(ctx, name)
+		entry, err := s.Get(ctx, name)
 		switch {
-		case errors.Is(err, jetstream.ErrKeyNotFound):
+		case errors.Is(err, keyvalue.ErrNone):
 			if revision > 0 {
 				return fmt.Errorf("%w: %s", keyvalue.ErrConflict, name)
 			}
 		case err != nil:
-			return fmt.Errorf("natskv: get %s: %w: %w", name, keyvalue.ErrUnavailable, err)
-		case entry.Revision() != revision:
+			return err
+		case entry.Revision != revision:
 			return fmt.Errorf("%w: %s", keyvalue.ErrConflict, name)
 		}
-		timer := time.NewTimer(wait/2 + rand.N(wait))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("natskv: put %s: %w", name, context.Cause(ctx))
+		if err := pause.For(ctx, wait/2+rand.N(wait)); err != nil {
+			return fmt.Errorf("natskv: put %s: %w", name, err)
 		}
 	}
 }

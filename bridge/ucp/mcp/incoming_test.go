@@ -126,6 +126,42 @@ func TestJSONRPC(t *testing.T) {
 	}
 }
 
+// Names of arguments count with their case, whatever encoding/json makes of them: who looks through a message in front of the
+// shop and the shop itself read the same.
+func TestArgumentsCountWithTheirCase(t *testing.T) {
+	const meta = `"meta":{"ucp-agent":{"profile":"https://p.example"},"idempotency-key":"k"}`
+	for _, test := range []struct{ name, tool, arguments, says, path, body string }{
+		{"in capitals", "create_checkout", `{` + meta + `,"Checkout":{"line_items":[]}}`, "checkout is missing", "", ""},
+		{"beside the right one", "create_checkout", `{` + meta + `,"checkout":{"line_items":[1]},"CHECKOUT":{"line_items":[2]}}`, "", "/checkout-sessions", `{"line_items":[1]}`},
+		{"an id in capitals", "cancel_checkout", `{` + meta + `,"ID":"chk_1"}`, "id is missing", "", ""},
+		{"another id in capitals", "cancel_checkout", `{` + meta + `,"id":"chk_1","ID":"chk_2"}`, "", "/checkout-sessions/chk_1/cancel", ""},
+		{"meta in capitals", "get_checkout", `{"Meta":{"ucp-agent":{"profile":"https://p.example"}},"id":"chk_1"}`, "no ucp-agent", "", ""},
+		{"a profile in capitals", "get_checkout", `{"meta":{"ucp-agent":{"Profile":"https://p.example"}},"id":"chk_1"}`, "no ucp-agent", "", ""},
+		{"a key in capitals", "cancel_checkout", `{"meta":{"ucp-agent":{"profile":"https://p.example"},"Idempotency-Key":"k"},"id":"chk_1"}`, "no idempotency-key", "", ""},
+		{"an id that is a number", "cancel_checkout", `{` + meta + `,"id":7}`, "cannot be read", "", ""},
+		{"arguments in capitals", "get_checkout", ``, "no ucp-agent", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rest := answering(http.StatusOK, checkout)
+			server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1", nil))
+			defer server.Close()
+			arguments := `"arguments":` + test.arguments
+			if test.arguments == "" {
+				arguments = `"arguments":{"id":"chk_1"},"Arguments":{"id":"chk_2",` + meta + `}`
+			}
+			got := speak(t, server.URL, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+test.tool+`",`+arguments+`}}`)
+			if test.says != "" {
+				require.Contains(t, got.Error.Message, test.says, got.raw)
+				require.Empty(t, rest.asked, "the shop is asked nothing")
+				return
+			}
+			require.Zero(t, got.Error.Code, got.raw)
+			require.Equal(t, test.path, rest.last(t).Path)
+			require.Equal(t, test.body, rest.last(t).Body)
+		})
+	}
+}
+
 // Tools say what they take and give, and what they give is what they say.
 func TestToolsSayWhatTheyGive(t *testing.T) {
 	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.April2026, "shop", "1", nil))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
+	"github.com/strabo-engine/strabo/enactment"
 )
 
 // MaximumRequest is how many bytes of a request are read.
@@ -158,11 +160,11 @@ func Refuse(w http.ResponseWriter, release wire.Release, message []byte, status 
 
 // serve makes the REST request of a tool call and gives the body of its answer, or what went wrong.
 func (b *business) serve(ctx context.Context, o operation, header http.Header, given json.RawMessage) (json.RawMessage, *failure) {
-	var a arguments
-	if err := json.Unmarshal(given, &a); err != nil {
+	a, members, err := readArguments(given)
+	if err != nil {
 		return nil, unfit(b.release, -32602, "invalid_request", "The arguments of "+string(o.tool)+" cannot be read.")
 	}
-	body, wrong := o.body(a, given)
+	body, wrong := o.body(a, members)
 	switch {
 	case wrong != "":
 	case !a.agrees(header):
@@ -228,12 +230,12 @@ func unfit(release wire.Release, code int, name, content string) *failure {
 }
 
 // body gives the body of the REST request. In 2026-01-11 the members of the checkout may stand beside _meta.
-func (o operation) body(a arguments, given json.RawMessage) ([]byte, string) {
+func (o operation) body(a arguments, members enactment.Values) ([]byte, string) {
 	if o.payload == "" {
 		return nil, ""
 	}
 	if len(a.Checkout) > 0 {
-		if !strings.HasPrefix(strings.TrimSpace(string(a.Checkout)), "{") {
+		if a.Checkout[0] != '{' {
 			return nil, "The argument checkout is no object."
 		}
 		return a.Checkout, ""
@@ -241,17 +243,14 @@ func (o operation) body(a arguments, given json.RawMessage) ([]byte, string) {
 	if a.Legacy == nil {
 		return nil, "The argument checkout is missing."
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(given, &members); err != nil {
-		return nil, "The parameters are no object."
-	}
+	rest := maps.Clone(members)
 	for _, name := range []string{"_meta", "meta", "idempotency_key"} {
-		delete(members, name)
+		delete(rest, name)
 	}
 	if o.key {
-		delete(members, "id")
+		delete(rest, "id")
 	}
-	text, err := json.Marshal(members)
+	text, err := json.Marshal(rest)
 	if err != nil {
 		return nil, "The parameters cannot be read."
 	}

@@ -81,7 +81,8 @@ type Body struct {
 	ContinueURL string          `json:"continue_url,omitempty"`
 }
 
-// ReadStatement reads what the business stated last: the body and the totals.
+// ReadStatement reads what the business stated last: the body and the totals. The error says that nothing was stated, or
+// what in it cannot be read.
 func (s *Standing) ReadStatement() (Body, []Total, error) {
 	var body Body
 	if s.Statement == nil {
@@ -95,7 +96,7 @@ func (s *Standing) ReadStatement() (Body, []Total, error) {
 	return body, totals, err
 }
 
-// ReadTotals reads the totals that an instance carries.
+// ReadTotals reads the totals that an instance carries. The error says what in them cannot be read.
 func ReadTotals(of *enactment.Instance) (totals []Total, err error) {
 	value, _ := of.Value("totals")
 	if err := read.Into(value, "totals", &totals); err != nil {
@@ -104,7 +105,7 @@ func ReadTotals(of *enactment.Instance) (totals []Total, err error) {
 	return totals, nil
 }
 
-// ReadOrder reads the order that an instance carries.
+// ReadOrder reads the order that an instance carries. The error says what in it cannot be read.
 func ReadOrder(of *enactment.Instance) (order Order, err error) {
 	value, _ := of.Value("order")
 	if err := read.Into(value, "order", &order); err != nil {

@@ -219,8 +219,10 @@ func (c *customer) sell(ctx context.Context) error {
 			return failure
 		}
 		return err
-	case errors.Is(err, enactment.Excluded):
-		return errors.Join(c.shop.Payments.GiveBack(ctx, hold), giveBack())
+	case errors.Is(err, enactment.Excluded): // It has ended otherwise.
+		if failure := errors.Join(c.shop.Payments.GiveBack(ctx, hold), giveBack()); failure != nil {
+			return failure
+		}
 	}
 	return err
 }

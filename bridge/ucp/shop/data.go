@@ -240,7 +240,7 @@ type Terms struct {
 	Links                           []model.Link
 }
 
-// Open makes a shop of data. What changes is kept in a store.
+// Open makes a shop of data. What changes is kept in a store. The errors are those of [New].
 func Open(data *Data, store keyvalue.Store, terms Terms, logger *slog.Logger) (*Shop, error) {
 	return New(Options{
 		Currency: terms.Currency, Catalogue: data, Shipping: data, Discounts: data,

@@ -15,6 +15,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // A checkout of which the time is over while nobody looks at it is found in the order in which checkouts began, since all
@@ -154,12 +155,8 @@ func (x *expiry) lookOn(ctx context.Context, lister adapter.Lister) error {
 		}
 		batch = batch[:0]
 		// Customers come first, where there are many to look at.
-		pause := time.NewTimer(time.Since(began))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return context.Cause(ctx)
+		if err := pause.For(ctx, time.Since(began)); err != nil {
+			return err
 		}
 	}
 	return x.lookAt(ctx, batch, place)

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,8 +74,8 @@ func (s *Shop) every(ctx context.Context, interval time.Duration, failed string,
 }
 
 // Tidy settles holds from before a time. The log of the checkout says what has become of each: what was sold is forgotten,
-// what was taken for nothing is given back. That happens where a process dies after the goods were taken and before it is
-// known what for.
+// what was taken for nothing is given back, and the money with it unless it is that of the order. That happens where a process
+// dies after the goods were taken and before it is known what for.
 func (s *Shop) Tidy(ctx context.Context, rules *enactment.Rules, executor adapter.Attendant, before time.Time) error {
 	stock, ok := s.Stock.(HeldStock)
 	if !ok {
@@ -92,6 +94,11 @@ func (s *Shop) Tidy(ctx context.Context, rules *enactment.Rules, executor adapte
 			switch what {
 			case sold:
 				err = stock.Forget(ctx, held.Hold, held.Token, held.Products)
+			case unpaid: // The money first: as long as there is a hold it is looked for.
+				if err = s.Payments.GiveBack(ctx, held.Hold); err != nil {
+					break
+				}
+				fallthrough
 			case unsold:
 				s.log.InfoContext(ctx, "shop: goods that were on hold for nobody are given back", slog.String("hold", held.Hold))
 				err = stock.GiveBack(ctx, held.Hold, held.Token, held.Products)
@@ -111,12 +118,25 @@ type fate int
 const (
 	undecided fate = iota
 	sold
+	// unsold: others sold the same, and were paid under the same name.
 	unsold
+	// unpaid: nothing was sold, so nothing is to be paid.
+	unpaid
 )
 
 // soldBy is the id of the attempt by which goods are sold. Whoever else serves the same customer with the same goods in
 // hand makes the same attempt.
 func soldBy(token string) string { return "sold:" + token }
+
+// Sold tells whether a checkout in which that happened has sold what is on hold.
+func (h Held) Sold(happened iter.Seq[enactment.Instance]) bool {
+	for i := range happened {
+		if i.Action == "Completed" && i.Attempt == soldBy(h.Token) {
+			return true
+		}
+	}
+	return false
+}
 
 // holdOf names what is taken for a revision of a checkout.
 func holdOf(checkout string, revision int64) string {
@@ -139,15 +159,16 @@ func becameOf(ctx context.Context, executor adapter.Attendant, business enactmen
 		return undecided, fmt.Errorf("shop: hold %s: %w", held.Hold, err)
 	}
 	defer visit.Close(false)
-	var standing model.Standing
-	for _, i := range visit.Instances() {
-		if i.Action == "Completed" && i.Attempt == soldBy(held.Token) {
-			return sold, nil
-		}
-		standing.Fold(&i)
+	standing := model.StandingOf(slices.Values(visit.Instances()))
+	// A log that is no more there was removed when all in it was sold, if anything was on hold: see [OnHold].
+	if standing.Create == nil || held.Sold(slices.Values(visit.Instances())) {
+		return sold, nil
 	}
-	if standing.Ended() || standing.Revision > revision || standing.Declined != nil && standing.Revision == revision {
+	switch {
+	case standing.Completed != nil && standing.Revision == revision:
 		return unsold, nil
+	case standing.Ended(), standing.Revision > revision, standing.Declined != nil && standing.Revision == revision:
+		return unpaid, nil
 	}
 	return undecided, nil
 }

@@ -2,6 +2,7 @@ package shop_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
+	"github.com/strabo-engine/strabo/enactment"
 )
 
 // meddled is a store in which something else happens right after it was read.
@@ -204,4 +206,38 @@ func TestTidy(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, held, 1)
 	require.Equal(t, open+".1", held[0].Hold, "it may still be paid")
+}
+
+// TestTidyGivesMoneyBack that was taken for what was not sold, and none that was taken for an order.
+func TestTidyGivesMoneyBack(t *testing.T) {
+	to := newTown(t)
+	b := to.open(t)
+	ctx := t.Context()
+	stock, till := shop.NewStock(b.store, to.data.Pieces), shop.NewTill(b.store, to.data.Handlers) // of a process that dies
+	takes := func(hold string) {
+		t.Helper()
+		_, err := stock.Take(ctx, hold, map[string]int64{"oil-lamp": 2})
+		require.NoError(t, err)
+		require.NoError(t, till.Take(ctx, shop.Payment{
+			Name: hold, Amount: 5, Currency: "EUR",
+			Instrument: enactment.MustValue(map[string]any{"handler_id": "another", "credential": map[string]any{"type": "token"}}),
+		}))
+	}
+	taken := func(hold string) bool {
+		_, err := b.store.Get(ctx, "payment."+hold)
+		require.True(t, err == nil || errors.Is(err, keyvalue.ErrNone), err)
+		return err == nil
+	}
+	paid, expired, open := b.create("wick-cotton", 1).id(), b.create("wick-cotton", 1).id(), b.create("wick-cotton", 1).id()
+	require.Equal(t, "completed", b.complete(paid, shop.TokenPays).state())
+	for _, id := range []string{paid, expired, open} {
+		takes(id + ".1")
+	}
+	cancelled := b.ask("POST", "/checkout-sessions/"+expired+"/cancel", "")
+	require.Equal(t, "canceled", cancelled.state(), cancelled.raw)
+	require.NoError(t, b.sells.Tidy(ctx, b.rules, b.attendance, time.Now().Add(time.Minute)))
+	require.True(t, taken(paid+".1"), "of the order")
+	require.False(t, taken(expired+".1"))
+	require.True(t, taken(open+".1"), "it may still be sold")
+	require.Equal(t, int64(40-2), b.left(t, "oil-lamp", 40))
 }

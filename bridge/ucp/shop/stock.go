@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -68,6 +69,9 @@ type hold struct {
 	At int64 `json:"at,omitempty"`
 }
 
+// stockPrefix begins the name in the store of each product.
+const stockPrefix = "stock."
+
 // behind is how old what Left says may be, where other processes sell the same goods.
 const behind = time.Second
 
@@ -82,7 +86,7 @@ func (k *KeptStock) shelf(product string) *shelf {
 	defer k.mu.Unlock()
 	s, ok := k.shelves[product]
 	if !ok {
-		s = &shelf{name: "stock." + nameOf(product), changing: make(chan struct{}, 1)}
+		s = &shelf{name: stockPrefix + nameOf(product), changing: make(chan struct{}, 1)}
 		k.shelves[product] = s
 	}
 	return s
@@ -256,6 +260,11 @@ func (k *KeptStock) Take(ctx context.Context, name string, pieces map[string]int
 
 // GiveBack implements [Stock].
 func (k *KeptStock) GiveBack(ctx context.Context, name, token string, products []string) error {
+	return k.letGo(ctx, name, token, products, true)
+}
+
+// letGo takes a hold out of the entries of products, and puts back on the shelves what it held, if that is said.
+func (k *KeptStock) letGo(ctx context.Context, name, token string, products []string, back bool) error {
 	var failures []error
 	for _, product := range products {
 		failures = append(failures, k.change(ctx, product, func(e *stockEntry) (bool, error) {
@@ -263,7 +272,9 @@ func (k *KeptStock) GiveBack(ctx context.Context, name, token string, products [
 			if !ok || had.Token != token {
 				return false, nil
 			}
-			e.Left += had.Pieces
+			if back {
+				e.Left += had.Pieces
+			}
 			delete(e.Holds, name)
 			return true, nil
 		}))
@@ -312,18 +323,27 @@ func (k *KeptStock) Held(ctx context.Context, before time.Time) ([]Held, error) 
 	return list, nil
 }
 
+// OnHold lists what is on hold in a store of a [KeptStock], as far as that knows, by the checkouts that it is on hold for. As
+// long as a checkout has not sold it ([Held.Sold]), its log is needed: [Shop.Tidy] reads there what has become of it.
+func OnHold(ctx context.Context, store keyvalue.Store) (map[string][]Held, error) {
+	found := make(map[string][]Held)
+	for stored, err := range store.List(ctx, stockPrefix) {
+		var entry stockEntry
+		if err == nil {
+			err = json.Unmarshal(stored.Value, &entry)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("shop: what is on hold: %w", err)
+		}
+		for name, h := range entry.Holds {
+			checkout, _, _ := strings.Cut(name, ".")
+			found[checkout] = append(found[checkout], Held{Hold: name, Token: h.Token})
+		}
+	}
+	return found, nil
+}
+
 // Forget implements [HeldStock].
 func (k *KeptStock) Forget(ctx context.Context, name, token string, products []string) error {
-	var failures []error
-	for _, product := range products {
-		failures = append(failures, k.change(ctx, product, func(e *stockEntry) (bool, error) {
-			had, ok := e.Holds[name]
-			if !ok || had.Token != token {
-				return false, nil
-			}
-			delete(e.Holds, name)
-			return true, nil
-		}))
-	}
-	return errors.Join(failures...)
+	return k.letGo(ctx, name, token, products, false)
 }

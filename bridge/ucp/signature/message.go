@@ -83,9 +83,9 @@ func plain(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	return out.WithContext(ctx)
 }
 
-// SignRequest signs a request with the given body, which is not read from the request: it adds the headers
-// Content-Digest, Signature-Input and Signature. Whatever headers the signature covers (UCP-Agent, Idempotency-Key,
-// Content-Type, and Webhook-Id and Webhook-Timestamp) have to be there before.
+// SignRequest signs a request with the given body, which is not read from the request: it adds the headers Content-Digest,
+// Signature-Input and Signature. Whatever headers the signature covers (UCP-Agent, Idempotency-Key, Content-Type, and
+// Webhook-Id and Webhook-Timestamp) have to be there before. The error says what cannot be signed.
 func (s *Signer) SignRequest(r *http.Request, body []byte) error {
 	r.Header.Del("Signature")
 	r.Header.Del("Signature-Input")

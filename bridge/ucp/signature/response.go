@@ -22,7 +22,7 @@ func responseComponents(body []byte) []string {
 }
 
 // SignResponse signs a response: it adds the headers Content-Digest, Signature-Input and Signature. Content-Type has to be
-// there before.
+// there before. The error says what cannot be signed.
 func (s *Signer) SignResponse(status int, header http.Header, body []byte) error {
 	header.Del("Signature")
 	header.Del("Signature-Input")

@@ -106,9 +106,9 @@ type Receiver struct {
 	log     *slog.Logger
 }
 
-// New makes a receiver. It answers 200 to whatever is received, be it again or too late; with UCP's codes and statuses
-// to what cannot be verified; 403 for an order that is not this business's; and 503 where the handler or the memory
-// failed, so that the business tries again.
+// New makes a receiver. It answers 200 to whatever is received, be it again or too late; with UCP's codes and statuses to
+// what cannot be verified; 403 for an order that is not this business's; and 503 where the handler or the memory failed,
+// so that the business tries again. The error says which option is missing.
 func New(options Options) (*Receiver, error) {
 	if options.Key == nil || options.Origins == nil || options.Memory == nil || options.Handle == nil {
 		return nil, errors.New("ucp: webhook: Key, Origins, Memory and Handle are needed")

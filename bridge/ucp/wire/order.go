@@ -116,14 +116,15 @@ func adjusted(totals []Object) (sum int64, ok bool) {
 	return sum, ok
 }
 
-// EncodeOrder makes the order of a webhook, which is what [GetOrder] answers with.
+// EncodeOrder makes the order of a webhook, which is what [GetOrder] answers with. The errors are those of
+// [Release.EncodeResponse].
 func (r Release) EncodeOrder(model Object) (Object, error) {
 	_, out, err := r.EncodeResponse(Exchange{Operation: GetOrder}, 200, model)
 	return out, err
 }
 
 // DecodeOrder makes an order in the model of the one in a webhook. Where the body wraps the order, as the public servers
-// do ({event_type, checkout_id, order}), the order is taken out of it.
+// do ({event_type, checkout_id, order}), the order is taken out of it. The errors are those of [Release.DecodeResponse].
 func (r Release) DecodeOrder(x Exchange, body Object) (Object, error) {
 	if order := object(body, "order"); order != nil && body["line_items"] == nil {
 		body = order

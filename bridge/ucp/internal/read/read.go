@@ -97,7 +97,7 @@ func fill(text string, into reflect.Value) *fault {
 	case reflect.Int64:
 		whole, err := int64(0), errNotWhole
 		if compact.IsNumber(text) {
-			whole, err = wholeOf(text)
+			whole, err = Whole(text)
 		}
 		if err != nil {
 			return must("be a whole number")
@@ -257,8 +257,9 @@ var errNotWhole = errors.New("not a whole number of 64 bits")
 // mostDigits is how many digits an integer of 64 bits can have.
 const mostDigits = 19
 
-// wholeOf reads a JSON number by its value. It never writes out what an exponent stands for.
-func wholeOf(number string) (int64, error) {
+// Whole reads a JSON number by its value, digit for digit: 35e2 and 3500.0 are 3500. The error says that it is not a whole
+// number of 64 bits. It never writes out what an exponent stands for.
+func Whole(number string) (int64, error) {
 	mantissa, exponent := number, 0
 	if at := strings.IndexAny(number, "eE"); at >= 0 {
 		var err error

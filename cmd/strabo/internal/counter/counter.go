@@ -46,6 +46,8 @@ type Options struct {
 	// [shopper.StepwiseOptions]. They may be nil.
 	Orders  *ucp.Orders
 	Changed func(cid string, order enactment.Value)
+	// PlainPages is that of [shopper.StepwiseOptions].
+	PlainPages bool
 	// Currency is the one to buy in.
 	Currency string
 	// Engine opens what the agent and the bridge meet on; in memory if nil.
@@ -144,7 +146,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	case incremental:
 		c.shopper, err = shopper.NewStepwise(rules, c.engine, shopper.StepwiseOptions{
 			Decide: options.Decide, Show: options.Show, HandOff: options.HandOff, Changed: options.Changed, Mandate: options.Mandate,
-			Currency: options.Currency,
+			Currency: options.Currency, PlainPages: options.PlainPages,
 		}, adapter.WithLogger(options.Logger))
 	default:
 		err = fmt.Errorf("counter: nobody shops by %s", options.Protocol)

@@ -54,6 +54,16 @@ func readStatement(o adapter.Observation) statement {
 	return now
 }
 
+// warnings are what has to be shown.
+func (now statement) warnings() (found []ucp.Message) {
+	for _, m := range now.messages {
+		if m.Type == "warning" {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
 // errors are the errors of a severity, or all if it is empty.
 func (now statement) errors(severity string) []ucp.Message {
 	return now.those(func(m ucp.Message) bool { return severity == "" || m.Severity == severity })

@@ -15,6 +15,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/guard"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/enactment"
@@ -36,6 +37,8 @@ type StepwiseOptions struct {
 	// Mandate makes the mandate for a checkout that is going to be paid, where shop and platform have agreed on mandates. It
 	// may be nil: then such a checkout is cancelled.
 	Mandate mandate.Signer
+	// PlainPages has the buyer sent to pages of http as well, as a shop may have that is not on https itself.
+	PlainPages bool
 	// Currency is the one to buy in, an ISO 4217 code.
 	Currency string
 }
@@ -209,7 +212,7 @@ func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observ
 	errs := now.errors("")
 	to := now.checkout.ContinueURL
 	switch {
-	case isPage(to) && s.options.HandOff != nil:
+	case s.isPage(to) && s.options.HandOff != nil:
 		if err := s.attempt(ctx, "HandOff", now, adapter.Values{}); err != nil {
 			return err
 		}
@@ -232,11 +235,22 @@ func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observ
 // mostRetries is how often a payment is made anew after the buyer was sent to the shop for it.
 const mostRetries = 3
 
-// isPage tells that a URL is that of a page which a person can be sent to.
-func isPage(address string) bool {
+// LongestPage is how many bytes the URL of a page may have that a person is sent to: it has to be shown whole, and browsers
+// take no more.
+const LongestPage = 2048
+
+// isPage tells that a URL is that of a page which a person can be sent to: an absolute one of https (UCP 2026-04-08, checkout,
+// continue URL), and on this machine also of http.
+func (s *Stepwise) isPage(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
+	if err != nil || u.Host == "" || u.User != nil || len(address) > LongestPage {
+		return false
+	}
+	return u.Scheme == "https" || u.Scheme == "http" && (s.options.PlainPages || guard.IsLoopback(address))
 }
+
+// mostWarnings is how many warnings a checkout may have. Nobody reads more, and all have to be shown.
+const mostWarnings = 100
 
 // before does what comes before paying and handing off; handled tells that the next statement is to be waited for.
 func (s *Stepwise) before(ctx context.Context, p *purchase, now statement) (handled bool, err error) {
@@ -248,6 +262,8 @@ func (s *Stepwise) before(ctx context.Context, p *purchase, now statement) (hand
 		return true, s.cancel(ctx, p, now, "what the shop says of the checkout cannot be read")
 	case len(final) > 0:
 		return true, s.cancel(ctx, p, now, sentenceOf(final))
+	case len(now.warnings()) > mostWarnings:
+		return true, s.cancel(ctx, p, now, fmt.Sprintf("the shop has %d warnings, more than can be shown", len(now.warnings())))
 	case !p.declined.IsZero():
 		return false, nil
 	}
@@ -294,12 +310,13 @@ func (s *Stepwise) drop(ctx context.Context, p *purchase, now statement, unwante
 // show shows the warnings of a statement, those first that may not be hidden (UCP 2026-04-08, checkout, warning
 // presentation: every warning has to be displayed).
 func (s *Stepwise) show(p *purchase, now statement) {
-	if s.options.Show == nil {
+	warnings := now.warnings()
+	if s.options.Show == nil || len(warnings) > mostWarnings {
 		return
 	}
 	for _, disclosures := range []bool{true, false} {
-		for _, m := range now.messages {
-			if m.Type == "warning" && (m.Presentation == "disclosure") == disclosures && !p.shown[m] {
+		for _, m := range warnings {
+			if (m.Presentation == "disclosure") == disclosures && !p.shown[m] {
 				p.shown[m] = true
 				s.options.Show(m)
 			}

@@ -173,8 +173,9 @@ func (s *session) at(revision int64, now model.Standing) model.Standing {
 		return now
 	}
 	var then model.Standing
-	for _, i := range s.visit.Instances() {
-		then.Fold(&i)
+	instances := s.visit.Instances()
+	for n := range instances {
+		then.Fold(&instances[n])
 		if then.Revision == revision {
 			return then
 		}
@@ -258,14 +259,16 @@ func (in *Inbound) changed(ctx context.Context, c *call, s *session, update *ena
 	now, err := s.await(ctx, "The change", func(now model.Standing) bool {
 		was, rejected = model.Standing{}, nil
 		after := false
-		for _, i := range s.visit.Instances() {
-			was.Fold(&i)
+		instances := s.visit.Instances()
+		for n := range instances {
+			i := &instances[n]
+			was.Fold(i)
 			switch {
 			case i.Attempt == update.Attempt && i.Action == "Update":
 				after = true
 			case !after:
 			case i.Action == "Rejected":
-				rejected = &i
+				rejected = i
 				return true
 			case i.Action == "Offered" || i.Action == "NeedsInput":
 				return true

@@ -96,10 +96,12 @@ func (in *Inbound) paid(ctx context.Context, c *call, s *session, complete *enac
 	var declined *enactment.Instance
 	standing, err := s.await(ctx, "The payment", func(now model.Standing) bool {
 		declined = nil
-		for _, i := range s.visit.Instances() {
+		instances := s.visit.Instances()
+		for n := range instances {
+			i := &instances[n]
 			if value, ok := i.Value("rev"); ok && i.Action == "Declined" {
 				if revision, _ := complete.Value("rev"); revision.Equal(value) {
-					declined = &i
+					declined = i
 					return true
 				}
 			}

@@ -115,9 +115,10 @@ func (s *session) reach(ctx context.Context, sequence uint64) error {
 
 // own finds what happened by an attempt of a request, of which the id of the first is given; nil if nothing has.
 func (s *session) own(id string) *enactment.Instance {
-	for _, i := range s.visit.Instances() {
-		if strings.TrimRight(i.Attempt, nextMark) == id {
-			return &i
+	instances := s.visit.Instances()
+	for n := range instances {
+		if i := &instances[n]; strings.TrimRight(i.Attempt, nextMark) == id {
+			return i
 		}
 	}
 	return nil

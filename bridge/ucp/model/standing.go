@@ -33,9 +33,7 @@ type Standing struct {
 // StandingOf folds instances, in the order in which they happened.
 func StandingOf(instances iter.Seq[enactment.Instance]) Standing {
 	var s Standing
-	for i := range instances {
-		s.Fold(&i)
-	}
+	s.FoldAll(slices.Collect(instances))
 	return s
 }
 

@@ -269,7 +269,8 @@ func TestIncrementalTotalsWrittenOtherwise(t *testing.T) {
 		needsEmail(checkout)
 		checkout["line_items"].([]any)[0].(doc)["quantity"] = json.Number("2.0")
 		checkout["totals"] = []any{
-			doc{"type": "subtotal", "amount": json.Number("2000.0")}, doc{"type": "discount", "amount": json.Number("-5e2")},
+			doc{"type": "subtotal", "amount": json.Number("2000.0")},
+			doc{"type": "discount", "amount": json.Number("-5e2")},
 			doc{"type": "total", "amount": json.Number("15e2")},
 		}
 	}
@@ -363,7 +364,7 @@ func TestIncrementalInProgress(t *testing.T) {
 	})
 	t.Run("canceled when nothing else is left", func(t *testing.T) {
 		shop, m := start(t)
-		m.attempt("Cancel", adapter.Values{})
+		m.attempt("Cancel", adapter.Values{"seen": nil})
 		looks := shop.count("GET /chk_1")
 		require.Eventually(t, func() bool { return shop.count("GET /chk_1") >= looks+4 }, time.Minute, time.Millisecond)
 		require.Zero(t, shop.count("POST /chk_1/cancel"), "nothing is canceled that is being completed")
@@ -432,7 +433,7 @@ func TestIncrementalCancel(t *testing.T) {
 		shop := newAprilShop(t)
 		m := openApril(t, shop)
 		m.opens(ada, "Offered")
-		m.attempt("Cancel", adapter.Values{})
+		m.attempt("Cancel", adapter.Values{"seen": nil})
 		m.expect("Cancelled")
 		require.Equal(t, []string{"POST ", "GET /chk_1", "POST /chk_1/cancel"}, shop.lines())
 	})
@@ -443,7 +444,7 @@ func TestIncrementalCancel(t *testing.T) {
 		shop.mu.Lock()
 		shop.script["POST /chk_1/cancel"] = []http.HandlerFunc{answering(200, `{"ucp":{"status":"error"},"messages":[{"type":"error","code":"no","content":"No.","severity":"recoverable"}]}`)}
 		shop.mu.Unlock()
-		m.attempt("Cancel", adapter.Values{})
+		m.attempt("Cancel", adapter.Values{"seen": nil})
 		require.Contains(t, (<-m.diverged).Detail, "will not cancel")
 		m.never("Cancelled")
 	})
@@ -477,7 +478,7 @@ func TestIncrementalCancelAfterTheBuyer(t *testing.T) {
 	m.handsOff(1)
 	require.Eventually(t, func() bool { return shop.count("GET /chk_1") == 1 }, time.Minute, time.Millisecond)
 	shop.at(func(checkout doc) { checkout["status"] = "completed" })
-	m.attempt("Cancel", adapter.Values{})
+	m.attempt("Cancel", adapter.Values{"seen": nil})
 	m.expect("BuyerCompleted")
 	require.Zero(t, shop.count("POST /chk_1/cancel"))
 	m.never("Cancelled")

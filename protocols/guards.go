@@ -33,6 +33,11 @@ var guards = map[string]predicate{
 		latestRevision,
 		"only the latest revision can be withdrawn, or an update of it rejected",
 	},
+	"revision-seen": {
+		[]string{"Cancel"},
+		revisionSeen,
+		"the checkout is not any more what was seen: there is a later revision, or something has been asked for in this one",
+	},
 	"totals-add-up": {
 		[]string{"Offered"},
 		totalsAddUp,

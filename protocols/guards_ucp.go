@@ -61,6 +61,25 @@ func latestRevision(view enactment.View, candidate enactment.Instance) bool {
 	return false
 }
 
+// revisionSeen: who cancels a checkout as they have seen it cancels no other. Nothing has come since the revision that was
+// seen that ends it, or asks for that. A platform to which it is all the same says null.
+func revisionSeen(view enactment.View, candidate enactment.Instance) bool {
+	seen, ok := candidate.Value("seen")
+	if !ok || seen.String() == "null" {
+		return ok
+	}
+	for i := range view.Newest() {
+		switch i.Action {
+		case "Update", "Complete", "Withdrawn":
+			return false
+		case "Offered", "NeedsInput":
+			latest, stated := i.Value("rev")
+			return stated && latest.Equal(seen)
+		}
+	}
+	return false
+}
+
 // revisionOf gives the revision that an instance is about. It must be written as a plain integer, so that it can always
 // be counted from.
 func revisionOf(i enactment.Instance) (int64, bool) {

@@ -162,10 +162,10 @@ func TestGuardsAreOfTheHash(t *testing.T) {
 	}
 	shipped, err := protocols.Load("ucp-incremental")
 	require.NoError(t, err)
-	const said = "secrets: [instruments, credential]\nguards: [totals-add-up, latest-revision, next-revision, first-revision]\n"
+	const said = "secrets: [instruments, credential]\nguards: [totals-add-up, revision-seen, latest-revision, next-revision, first-revision]\n"
 	require.Equal(t, shipped.Hash(), hash(said))
 	require.Equal(t, shipped.Hash(), hash(said+"samples: {rev: [7]}"))
-	for _, name := range []string{"totals-add-up, ", "latest-revision, ", "next-revision, ", ", first-revision"} {
+	for _, name := range []string{"totals-add-up, ", "revision-seen, ", "latest-revision, ", "next-revision, ", ", first-revision"} {
 		require.Contains(t, said, name)
 		require.NotEqual(t, shipped.Hash(), hash(strings.Replace(said, name, "", 1)), name)
 	}

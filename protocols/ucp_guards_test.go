@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +41,15 @@ func (c *checkout) attempt(action string, revision any, values map[string]any) e
 	all := enactment.Values{"cid": enactment.MustValue("c")}
 	if of.Carries("rev") {
 		all["rev"] = enactment.MustValue(revision)
+	}
+	if of.Carries("seen") { // Whatever there is, unless the values say otherwise.
+		values = maps.Clone(values)
+		if values == nil {
+			values = map[string]any{}
+		}
+		if _, said := values["seen"]; !said {
+			values["seen"] = nil
+		}
 	}
 	for f := range c.state.Enabled(of.Role()) {
 		if f.Action != action {
@@ -412,6 +422,60 @@ func TestFourPaymentsPlaceOneOrder(t *testing.T) {
 		again.ID += " again"
 		again.Values = maps.Clone(attempt.Values)
 		require.Error(t, c.judge(again)[0])
+	}
+}
+
+// TestWhatIsCancelledWasSeen: a cancellation that says which revision was seen happens while that is the latest and nothing
+// has been asked of it. Of it and a change of that revision one happens, in a window too.
+func TestWhatIsCancelledWasSeen(t *testing.T) {
+	for name, c := range map[string]struct {
+		before []any
+		seen   any
+		want   error
+	}{
+		"the latest":              {[]any{"Create", 0, "Offered", 1}, 1, nil},
+		"what is not ready":       {[]any{"Create", 0, "NeedsInput", 1}, 1, nil},
+		"a later one":             {[]any{"Create", 0, "Offered", 1, "Update", 1, "Offered", 2}, 2, nil},
+		"written otherwise":       {[]any{"Create", 0, "Offered", 1}, json.Number("1.0"), nil},
+		"a hand-off changes none": {[]any{"Create", 0, "NeedsInput", 1, "HandOff", 1}, 1, nil},
+		"one before":              {[]any{"Create", 0, "Offered", 1, "Update", 1, "Offered", 2}, 1, enactment.GuardRefused},
+		"one to come":             {[]any{"Create", 0, "Offered", 1}, 2, enactment.GuardRefused},
+		"a word":                  {[]any{"Create", 0, "Offered", 1}, "1", enactment.GuardRefused},
+		"updated":                 {[]any{"Create", 0, "Offered", 1, "Update", 1}, 1, enactment.GuardRefused},
+		"updated in vain":         {[]any{"Create", 0, "Offered", 1, "Update", 1, "Rejected", 1}, 1, enactment.GuardRefused},
+		"paid":                    {[]any{"Create", 0, "Offered", 1, "Complete", 1}, 1, enactment.GuardRefused},
+		"declined":                {[]any{"Create", 0, "Offered", 1, "Complete", 1, "Declined", 1}, 1, enactment.GuardRefused},
+		"withdrawn":               {[]any{"Create", 0, "Offered", 1, "Withdrawn", 1}, 1, enactment.GuardRefused},
+		"whatever there is":       {[]any{"Create", 0, "Offered", 1, "Update", 1}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkout := newCheckout(t).must(c.before...)
+			err := checkout.judge(checkout.attempt("Cancel", nil, map[string]any{"seen": c.seen}))[0]
+			if c.want == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, c.want)
+			}
+		})
+	}
+	for _, change := range []string{"Update", "Complete"} {
+		for first := range 2 {
+			for _, window := range []bool{true, false} {
+				checkout := offered(t)
+				both := []enactment.Attempt{checkout.attempt(change, 1, nil), checkout.attempt("Cancel", nil, map[string]any{"seen": 1})}
+				if first == 1 {
+					slices.Reverse(both)
+				}
+				var errs []error
+				if window {
+					errs = checkout.judge(both...)
+				} else {
+					errs = append(checkout.judge(both[0]), checkout.judge(both[1])...)
+				}
+				require.NoError(t, errs[0])
+				require.Error(t, errs[1], "%s, window %v", change, window)
+			}
+		}
 	}
 }
 

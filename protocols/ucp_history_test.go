@@ -90,6 +90,13 @@ func (h history) requireSound(t require.TestingT) {
 			require.Less(t, ends[0].sequence, statements[s.revision()].sequence)
 		}
 	}
+	for _, cancel := range h.of("Cancel") {
+		if seen := cancel.values["seen"]; !seen.Equal(enactment.MustValue(nil)) {
+			latest := len(statements.before(cancel.sequence))
+			require.True(t, seen.Equal(enactment.MustValue(latest)), "what is cancelled is what was seen, %s, not %d", seen, latest)
+			require.Empty(t, h.of("Update", "Complete", "Withdrawn").at(latest).before(cancel.sequence), "nothing was asked of it")
+		}
+	}
 	h.requireAnswers(t, statements)
 	h.requireOneEnd(t)
 }

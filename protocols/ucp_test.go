@@ -163,6 +163,9 @@ func (d *drive) draw() enactment.Attempt {
 		if action == "Offered" || action == "NeedsInput" {
 			values["totals"] = totalsDrawn[d.random.IntN(len(totalsDrawn))]
 		}
+		if action == "Cancel" {
+			values["seen"] = []any{nil, at, at, at - 1}[d.random.IntN(4)]
+		}
 		attempt := d.on.attempt(action, at, values)
 		if _, outcomes := enactment.Judge(d.on.state, attempt); !knowing || tries == 8 || outcomes[0].Err() == nil {
 			return attempt

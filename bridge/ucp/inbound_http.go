@@ -45,6 +45,9 @@ func (c *call) matches(standing *model.Standing) bool {
 	return c.ifMatch == nil || names(c.ifMatch, etagOf(standing))
 }
 
+// matchesAny tells whether it is all the same to the platform what the checkout is.
+func (c *call) matchesAny() bool { return c.ifMatch == nil || names(c.ifMatch, "*") }
+
 // has tells whether the platform has the checkout as it is (RFC 9110, section 13.1.2, which compares weakly).
 func (c *call) has(standing *model.Standing) bool {
 	tag := etagOf(standing)

@@ -324,27 +324,8 @@ func (in *Inbound) cancel(ctx context.Context, c call) (*result, error) {
 		return nil, err
 	}
 	defer s.leave()
-	attempt := "cancel:" + c.token
-	if s.own(attempt) == nil {
-		switch {
-		case standing.Ended():
-			return nil, tooLate(what, &standing)
-		case !c.matches(&standing):
-			return nil, preconditionFailed
-		}
-		rejection, err := s.attempt(ctx, attempt, "Cancel", enactment.Values{})
-		switch {
-		case err != nil:
-			return nil, err
-		case rejection != nil && outdated(rejection):
-			now := s.standing()
-			if !now.Ended() {
-				return nil, busy("The checkout is being canceled by another request.")
-			}
-			return nil, tooLate(what, &now)
-		case rejection != nil:
-			return nil, refusedBy(rejection, what)
-		}
+	if err := s.askToCancel(ctx, what, &c, standing); err != nil {
+		return nil, err
 	}
 	standing, err = s.await(ctx, what, func(now model.Standing) bool { return now.Ended() })
 	switch {
@@ -354,6 +335,65 @@ func (in *Inbound) cancel(ctx context.Context, c call) (*result, error) {
 		return nil, tooLate(what, &standing)
 	}
 	return in.showing(&c, http.StatusOK, standing)
+}
+
+// askToCancel has the Cancel of a request happen, if it has not yet. With If-Match it is of the revision that was named and
+// of no other: should something be asked of that revision first, the guard revision-seen refuses the Cancel, and it is
+// looked at what the checkout has become.
+func (s *session) askToCancel(ctx context.Context, what string, c *call, standing model.Standing) error {
+	request := "cancel:" + c.token
+	attempt := request
+	for range mostTries {
+		seen := null
+		if !c.matchesAny() {
+			if s.own(request) == nil && !settled(standing) {
+				// What is asked of the revision by now ends it.
+				var err error
+				if standing, err = s.await(ctx, what, settled); err != nil {
+					return err
+				}
+			}
+			seen = enactment.MustValue(standing.Revision)
+		}
+		switch {
+		case s.own(request) != nil:
+			return nil
+		case standing.Ended():
+			return tooLate(what, &standing)
+		case !c.matches(&standing):
+			return preconditionFailed
+		}
+		rejection, err := s.attempt(ctx, attempt, "Cancel", enactment.Values{"seen": seen})
+		switch {
+		case err != nil:
+			return err
+		case rejection == nil:
+			return nil
+		case rejection.Code == enactment.GuardRefused, rejection.Code == enactment.Malformed:
+			// There is another revision than the one that was looked at, now or when the request was first made.
+		case outdated(rejection):
+			now := s.standing()
+			if !now.Ended() {
+				return busy("The checkout is being canceled by another request.")
+			}
+			return tooLate(what, &now)
+		default:
+			return refusedBy(rejection, what)
+		}
+		// An attempt that was refused stays refused, so the next one is another.
+		attempt = nextAttempt(attempt)
+		if err := s.refresh(ctx); err != nil {
+			return err
+		}
+		standing = s.standing()
+	}
+	return busy("The checkout is being changed by others.")
+}
+
+// settled tells that the business owes nothing that would change the checkout.
+func settled(now model.Standing) bool {
+	owed := now.Owed()
+	return owed == model.Nothing || owed == model.Confirm
 }
 
 // errReused says that the Idempotency-Key of a create was used before, so that its answer has to be looked up.

@@ -20,7 +20,7 @@ var inboundActions = []struct {
 	{"Platform", "Complete", []string{"cid", "rev", "currency", "totals", "cause", "credential"}},
 	{"Business", "Completed", []string{"cid", "rev", "order"}},
 	{"Business", "Declined", []string{"cid", "rev", "notice"}},
-	{"Platform", "Cancel", []string{"cid", "id"}},
+	{"Platform", "Cancel", []string{"cid", "id", "seen"}},
 	{"Business", "Cancelled", []string{"cid"}},
 }
 

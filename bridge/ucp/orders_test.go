@@ -255,7 +255,7 @@ func TestOrdersOfNoOrder(t *testing.T) {
 		s := newStand(t, &kiosk{}, -1)
 		defer s.stop()
 		s.opens()
-		s.attempt("Cancel", adapter.Values{"id": "chk_1"})
+		s.attempt("Cancel", adapter.Values{"id": "chk_1", "seen": nil})
 		require.Equal(t, 200, s.tells(s.here, "a", time.Now(), orderOf("shipped")))
 		require.Empty(t, s.changed)
 		require.Len(t, s.diverged, 1)

@@ -71,7 +71,7 @@ var stories = map[string][]step{
 		{"Offered", 2, stated(6500), ""},
 		{"Complete", 2, map[string]any{"cause": "key-4", "credential": "token"}, ""},
 		{"Complete", 2, map[string]any{"cause": "key-5", "credential": "token"}, enactment.AlreadyHappened},
-		{"Cancel", 0, nil, ""},
+		{"Cancel", 0, map[string]any{"seen": nil}, ""},
 		{"Completed", 2, map[string]any{"order": "ord_1"}, ""},
 		{"Cancelled", 0, nil, enactment.Excluded},
 	},

@@ -102,7 +102,7 @@ func TestExpiryByItself(t *testing.T) {
 		first := create("chk_1")
 		time.Sleep(time.Hour)
 		second := create("chk_2")
-		require.NoError(t, platform.Attempt(ctx, "Cancel", adapter.Values{"cid": "chk_2"}).Err(ctx))
+		require.NoError(t, platform.Attempt(ctx, "Cancel", adapter.Values{"cid": "chk_2", "seen": nil}).Err(ctx))
 		third := create("chk_3")
 		time.Sleep(time.Until(first) - time.Millisecond)
 		require.False(t, expired("chk_1"))

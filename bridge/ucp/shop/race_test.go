@@ -1,9 +1,12 @@
 package shop_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -256,6 +259,70 @@ func TestCancelAgainstComplete(t *testing.T) {
 		}
 	}
 	t.Log(seen)
+}
+
+// TestCancelIfMatchAgainstUpdate: of a change and a cancellation that both name the revision they have seen one happens, and
+// the other is told so, also at two processes. STRABO_TEST_RACES says how many races there are.
+func TestCancelIfMatchAgainstUpdate(t *testing.T) {
+	to := newTown(t)
+	branches := []*branch{to.open(t), to.open(t)}
+	rounds, err := strconv.Atoi(cmp.Or(os.Getenv("STRABO_TEST_RACES"), "60"))
+	require.NoError(t, err)
+	first := make(map[string]int)
+	for round := range rounds {
+		created := branches[round%2].create("wick-cotton", 1)
+		path := "/checkout-sessions/" + created.id()
+		answers := atOnce(t, 2, func(n int) (answer, error) {
+			at := branches[(round+n*(round>>1))%2]
+			if n == round%2 {
+				return at.try("PUT", path, wants("wick-cotton", 2), "If-Match", created.etag)
+			}
+			return at.try("POST", path+"/cancel", "", "If-Match", created.etag)
+		})
+		changed, cancelled := answers[round%2], answers[1-round%2]
+		switch [2]int{changed.status, cancelled.status} {
+		case [2]int{200, 412}:
+			first["the change"]++
+			if round%10 == 0 {
+				require.Equal(t, "ready_for_complete", branches[0].get(created.id()).state())
+				require.Equal(t, 200, branches[1].ask("POST", path+"/cancel", "", "If-Match", changed.etag).status, "as it is now")
+			}
+		case [2]int{409, 200}, [2]int{412, 200}:
+			first["the cancellation"]++
+			require.Equal(t, "canceled", cancelled.state())
+		default:
+			require.Fail(t, "both or neither", "%d %s\n%d %s", changed.status, changed.raw, cancelled.status, cancelled.raw)
+		}
+	}
+	t.Logf("first was, of %d: %v", rounds, first)
+	require.Empty(t, branches[0].log.String()+branches[1].log.String())
+}
+
+// TestCancelIfMatchAgainstComplete: a cancellation of what was offered does not meet a payment that came before it, whether
+// that is declined or not.
+func TestCancelIfMatchAgainstComplete(t *testing.T) {
+	to := newTown(t)
+	branches := []*branch{to.open(t), to.open(t)}
+	for round := range 20 {
+		created := branches[0].create("wick-cotton", 1)
+		path, token := "/checkout-sessions/"+created.id(), []string{"success_token", "fail_token"}[round%2]
+		answers := atOnce(t, 2, func(n int) (answer, error) {
+			if n == 0 {
+				return branches[round/2%2].try("POST", path+"/complete", paying(token), "If-Match", created.etag)
+			}
+			return branches[1].try("POST", path+"/cancel", "", "If-Match", created.etag)
+		})
+		paid, cancelled := answers[0], answers[1]
+		switch paid.status {
+		case 200:
+			require.Equal(t, 409, cancelled.status, cancelled.raw)
+		case 402:
+			require.Equal(t, 412, cancelled.status, "the payment was first, so the checkout is another: %s", cancelled.raw)
+		default:
+			require.Contains(t, []int{409, 412}, paid.status, paid.raw)
+			require.Equal(t, 200, cancelled.status, cancelled.raw)
+		}
+	}
 }
 
 // TestTwoHundredBuyers want what is there for forty of them: forty get it, and the stock is never below zero.

@@ -326,7 +326,7 @@ func (s *Stepwise) show(p *purchase, now statement) {
 
 func (s *Stepwise) cancel(ctx context.Context, p *purchase, now statement, why string) error {
 	p.why = strings.TrimSuffix(why, ".")
-	return s.attempt(ctx, "Cancel", now, adapter.Values{})
+	return s.attempt(ctx, "Cancel", now, adapter.Values{"seen": nil})
 }
 
 // attempt attempts something about a statement. A refusal means that something else came first, and needs no answer: what

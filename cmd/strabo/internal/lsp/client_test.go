@@ -14,9 +14,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/lsp"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testspeed.Raise()
+	goleak.VerifyTestMain(m)
+}
 
 type object = map[string]any
 

@@ -33,7 +33,7 @@ type Adapter struct {
 // New makes an adapter for a role of the protocol on an executor. It does nothing before [Adapter.Run] but submit
 // what is attempted. The error says what is wrong with the arguments: an unknown role, a party that is none of those
 // configured for the role, an option out of bounds, or an executor that judges by other rules and can say so.
-func New(rules *enactment.Rules, role string, executor Executor, opts ...Option) (*Adapter, error) {
+func New(rules *enactment.Rules, role string, executor Executor, with ...Option) (*Adapter, error) {
 	switch {
 	case rules == nil:
 		return nil, errors.New("adapter: no rules")
@@ -52,7 +52,7 @@ func New(rules *enactment.Rules, role string, executor Executor, opts ...Option)
 		firstWait: DefaultFirstWait, longestWait: DefaultLongestWait,
 	}
 	o.party, _ = rules.Party(role)
-	for _, option := range opts {
+	for _, option := range with {
 		if err := option(&o); err != nil {
 			return nil, err
 		}

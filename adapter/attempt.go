@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // Values are values by attribute name, each anything that encoding/json encodes, an [enactment.Value] or a
@@ -56,8 +57,8 @@ func WithPartyOf(role, party string) AttemptOption {
 //
 // In a handler, give it the handler's context, which lives until the promise has resolved even if the handler returns
 // before.
-func (a *Adapter) Attempt(ctx context.Context, action string, values Values, opts ...AttemptOption) *Promise {
-	attempt := a.attempt(action, opts)
+func (a *Adapter) Attempt(ctx context.Context, action string, values Values, options ...AttemptOption) *Promise {
+	attempt := a.attempt(action, options)
 	attempt.Values = make(enactment.Values, len(values))
 	for name, v := range values {
 		value, rejection := valueOf(name, v)
@@ -69,9 +70,9 @@ func (a *Adapter) Attempt(ctx context.Context, action string, values Values, opt
 	return a.submit(ctx, attempt)
 }
 
-func (a *Adapter) attempt(action string, opts []AttemptOption) enactment.Attempt {
+func (a *Adapter) attempt(action string, options []AttemptOption) enactment.Attempt {
 	attempt := enactment.Attempt{Identity: a.identity, Action: action, At: time.Now()}
-	for _, option := range opts {
+	for _, option := range options {
 		option(&attempt)
 	}
 	if attempt.ID == "" {
@@ -117,21 +118,10 @@ func (a *Adapter) decide(ctx context.Context, attempt enactment.Attempt) (Outcom
 		if ctx.Err() == nil && !errors.Is(err, ErrClosed) {
 			a.log.WarnContext(ctx, "outcome of an attempt unknown, submitting it again",
 				"action", attempt.Action, "attempt", attempt.ID, "error", err)
-			pause(ctx, wait/2+rand.N(wait/2+1))
 		}
-		if ctx.Err() != nil || errors.Is(err, ErrClosed) {
+		if errors.Is(err, ErrClosed) || pause.For(ctx, wait/2+rand.N(wait/2+1)) != nil {
 			return Outcome{}, fmt.Errorf("%w: attempt %s of %s: %w", ErrUnknown, attempt.ID, attempt.Action, err)
 		}
-	}
-}
-
-// pause waits, not longer than ctx lives.
-func pause(ctx context.Context, wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -2,6 +2,8 @@ package adapter
 
 import (
 	"context"
+	"iter"
+	"time"
 
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -47,4 +49,23 @@ type Visit interface {
 	// Close ends the visit. What is known of the enactment is forgotten some time after the last visit, at once where
 	// again is set: then agents are offered anew what is enabled at the next visit, as is right after a handler failed.
 	Close(again bool)
+}
+
+// Lister is an executor that knows all its enactments, also those that nobody visits. With it an agent finds those of which
+// the time has come although nobody asks for them.
+type Lister interface {
+	// Began ranges over enactments in the order in which they began, from behind a place; an empty place is the beginning,
+	// and so is one in another log, such as that from before a restore. An enactment that was removed is not among them. It
+	// ends where there are no more, or with an error if not all could be read; what began a moment ago may be left to the
+	// next time.
+	Began(ctx context.Context, after string) iter.Seq2[Beginning, error]
+}
+
+// Beginning says when an enactment began.
+type Beginning struct {
+	Key enactment.Key
+	// At is the time of the first judgement in it, by the clock of who judged.
+	At time.Time
+	// Place is where to go on behind it. It means nothing to anybody but the executor.
+	Place string
 }

@@ -11,7 +11,8 @@ import (
 type Executor interface {
 	// Attempt submits one attempt and blocks until it is decided or the context ends. A refusal is an outcome, not an
 	// error; an error means that the outcome is unknown, and the same attempt may be submitted again. An error that is
-	// [ErrClosed] says that this executor will never answer.
+	// [ErrClosed] says that this executor will never answer. The attempt's values and parties must not be changed any
+	// more: it may still be under way when the context has ended.
 	Attempt(ctx context.Context, attempt enactment.Attempt) (enactment.Outcome, error)
 
 	// Join starts to receive what the identity sees. Feeds of one identity share the enactments among them: each

@@ -101,8 +101,8 @@ func (f *FeasibleAction) check(attribute string, value any) (enactment.Value, *R
 // Attempt submits the action with what was bound, and returns at once. What is still open is left open: the answer is
 // then [enactment.Missing]. If a Bind failed, nothing is submitted and the promise is resolved with the error of that.
 // Each call is a new attempt with an id of its own unless [WithAttemptID] gives one. See [Adapter.Attempt].
-func (f *FeasibleAction) Attempt(ctx context.Context, opts ...AttemptOption) *Promise {
-	attempt := f.adapter.attempt(f.Action, opts)
+func (f *FeasibleAction) Attempt(ctx context.Context, options ...AttemptOption) *Promise {
+	attempt := f.adapter.attempt(f.Action, options)
 	if f.err != nil {
 		return resolved(attempt.ID, f.err)
 	}

@@ -12,10 +12,10 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/syncserver"
@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testspeed.Raise()
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 func local(t testing.TB, rules *enactment.Rules, options ...syncserver.Option) *syncserver.Local {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -103,12 +104,24 @@ func (c *HTTPCaller) Call(ctx context.Context, request Request) (Response, error
 	// net/http sends a request again by itself, on a connection that broke, if it can read the body again and the method
 	// is one for reading or there is an idempotency key. A body of our own keeps it from that.
 	body := io.NopCloser(bytes.NewReader(request.Body))
+	header := request.Header.Clone()
+	if len(request.Body) == 0 && request.Method != http.MethodGet && request.Method != http.MethodHead {
+		// A body of our own that is empty would go out in chunks, which not every server takes where there is nothing to
+		// come. With none, the name of the key has to be one that net/http does not look for; on the wire it is the same.
+		body = http.NoBody
+		for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+			if values, there := header[name]; there {
+				delete(header, name)
+				header[strings.ToLower(name)] = values
+			}
+		}
+	}
 	r, err := http.NewRequestWithContext(ctx, request.Method, request.URL, body)
 	if err != nil {
 		return Response{}, &NotSentError{err}
 	}
 	r.ContentLength = int64(len(request.Body))
-	r.Header = request.Header.Clone()
+	r.Header = header
 	response, err := c.client.Do(r)
 	if err != nil {
 		if !connected.Load() && beforeSending(err) {

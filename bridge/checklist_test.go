@@ -126,8 +126,7 @@ func TestChecklist04NoRetryPastTheLifeOfTheKey(t *testing.T) {
 	}
 	g.shop.behaves(map[string][]string{lookLine: slices.Repeat([]string{`says {"number":"n1","state":"open"}`}, 2000)}, true)
 	g.begin(impatient)
-	u := receive(g.stage, g.unknown)
-	require.ErrorIs(t, u.Err, policy.ErrKeyExpired)
+	g.unsettled(func(u bridge.Unsettled) bool { return errors.Is(u.Err, policy.ErrKeyExpired) })
 	assert.Equal(t, 1, g.shop.effects(payLine), "a shop that has forgotten the key would do it again")
 }
 
@@ -149,7 +148,7 @@ func TestChecklist05StatusQueryAfterALostAnswer(t *testing.T) {
 func TestChecklist06WaitStopIsNotCancel(t *testing.T) {
 	t.Run("with a status query", func(t *testing.T) {
 		g := newGoverning(t)
-		g.declare("pay", "execution: {idempotent: true, timeout_ms: 50}")
+		g.declare("pay", "execution: {idempotent: true, "+brief+"}")
 		g.shop.behaves(map[string][]string{payLine: {"hang-and-commit"}}, false)
 		g.begin()
 		g.reserved()
@@ -161,7 +160,7 @@ func TestChecklist06WaitStopIsNotCancel(t *testing.T) {
 	})
 	t.Run("without", func(t *testing.T) {
 		g := newGoverning(t)
-		g.declare("withdraw", "execution: {timeout_ms: 50}")
+		g.declare("withdraw", "execution: {"+brief+"}")
 		g.shop.behaves(map[string][]string{withdrawLine: {"hang-and-commit"}}, false)
 		g.begin()
 		g.reserved()
@@ -246,7 +245,7 @@ func TestChecklist08LocalPolicyOnlyTightens(t *testing.T) {
 	}
 	t.Run("a shorter timeout", func(t *testing.T) {
 		g := newGoverning(t)
-		g.wanted("withdraw", policy.Local{LocalPolicy: acc.LocalPolicy{Timeout: 50 * time.Millisecond}})
+		g.wanted("withdraw", policy.Local{LocalPolicy: acc.LocalPolicy{Timeout: 500 * time.Millisecond}})
 		g.shop.behaves(map[string][]string{withdrawLine: {"commit-and-hang"}}, false)
 		g.begin()
 		g.reserved()
@@ -404,7 +403,7 @@ func TestMisconception3IdempotentMeansRetry(t *testing.T) {
 
 func TestMisconception4TimeoutMeansNotExecuted(t *testing.T) {
 	g := newGoverning(t)
-	g.declare("pay", "execution: {idempotent: true, timeout_ms: 50}")
+	g.declare("pay", "execution: {idempotent: true, "+brief+"}")
 	g.shop.behaves(map[string][]string{payLine: {"commit-and-hang"}}, true) // and it keeps no keys
 	g.begin()
 	g.reserved()

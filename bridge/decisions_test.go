@@ -117,7 +117,7 @@ func TestStatusQueriesAreLimited(t *testing.T) {
 	g.begin(impatient)
 	g.reserved()
 	g.payFor("r1")
-	assert.False(t, receive(g.stage, g.unknown).Unsent)
+	g.unsettled(func(u bridge.Unsettled) bool { return sent(u) && len(g.of(audit.Limited)) > 0 })
 	assert.Equal(t, 1, g.shop.asked(lookLine))
 	assert.NotEmpty(t, g.of(audit.Limited))
 }
@@ -131,7 +131,7 @@ func TestBreakerIsNotOpenedByTheBridgeItself(t *testing.T) {
 	g.begin(impatient)
 	g.reserved()
 	g.withdraw("r1")
-	assert.False(t, receive(g.stage, g.unknown).Unsent)
+	g.unsettled(sent)
 	g.reserve("r2")
 	g.expect("Booked")
 	assert.Empty(t, g.of(audit.BreakerOpen))

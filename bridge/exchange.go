@@ -211,17 +211,6 @@ func toUTF8(text []byte) string {
 	return string([]rune(string(text)))
 }
 
-func pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 func digest(method, url string, body []byte) string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s\n%s\n", method, url)

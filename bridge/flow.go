@@ -122,7 +122,7 @@ func (c *checker) step(p *plan, s *step, in flow, leave func(*answer, flow)) {
 	}
 	after := append(before, rootExchange)
 	if s.request != nil {
-		c.call(s.request, before, in, s.name)
+		c.call(s.request, before, before, in, s.name)
 		after = append(after, rootResponse)
 	}
 	for _, a := range s.answers {
@@ -132,16 +132,23 @@ func (c *checker) step(p *plan, s *step, in flow, leave func(*answer, flow)) {
 		c.answer(p, s, a, roots(after...), in, leave)
 	}
 	if s.status != nil {
-		c.call(s.status.request, before, in, s.name)
+		// The key of the request that is asked about is known by then, and all that some services know one by.
+		c.call(s.status.request, append(before, rootExchange), before, in, s.name)
+		for _, part := range s.status.request.path.parts {
+			if part.path != nil && part.path.references[0].root == rootExchange && part.path.references[0].name != "key" {
+				c.faultAt(c.places[part.path], "the path of a status query may speak of $.exchange.key, not of $.exchange.%s", part.path.references[0].name)
+			}
+		}
 		for _, a := range s.status.answers {
 			c.answer(p, s, a, roots(append(after, rootStatus)...), in, leave)
 		}
 	}
 }
 
-func (c *checker) call(request *call, before []string, in flow, step string) {
+// call checks a request, whose path may speak of inPath.
+func (c *checker) call(request *call, inPath, before []string, in flow, step string) {
 	withKey := roots(append(before, rootExchange)...)
-	c.paths(request.path, roots(before...), in, step)
+	c.paths(request.path, roots(inPath...), in, step)
 	for _, header := range request.headers {
 		c.paths(header.value, withKey, in, step)
 	}

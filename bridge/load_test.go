@@ -112,6 +112,8 @@ func TestLoadReportsFaults(t *testing.T) {
 		{"a brace that does not close", ask("- {step: s, request: {method: GET, path: '/{x'}, answers: [{nothing: y}]}"), `m:5:46: "/{x" has a { without a }`},
 		{"a header that is none", ask("- {step: s, request: {method: GET, path: /x, headers: {a b: c}}, answers: [{nothing: y}]}"), `m:5:60: "a b" is no name for a header`},
 		{"a query that changes something", ask("- {step: s, request: {method: PUT, path: /x}, answers: [{nothing: y}], status: {request: {method: PUT, path: /x}, answers: [{nothing: y}]}}"), `m:5:84: a status query must be a GET`},
+		{"a query by what it has not", ask("- {step: s, request: {method: PUT, path: /x}, answers: [{nothing: y}], status: {request: {method: GET, path: '/x/{$.exchange.request}'}, answers: [{nothing: y}]}}"), `the path of a status query may speak of $.exchange.key, not of $.exchange.request`},
+		{"a request by its own key", ask("- {step: s, request: {method: PUT, path: '/x/{$.exchange.key}'}, answers: [{nothing: y}]}"), `$.exchange is not known here, in s`},
 		{"ask with nothing to ask", ask("- {step: s, request: {method: PUT, path: /x}, answers: [{ask: true}]}"), `m:5:61: ask: step s has neither a status query nor retry: same-key`},
 		{"resend of what is not safe", ask("- {step: s, request: {method: PUT, path: /x}, answers: [{resend: true}]}"), `m:5:61: resend: step s does not say retry: same-key`},
 		{"a status by a key that is not kept", ask("- {step: s, request: {method: PUT, path: /x}, status: same-key, answers: [{nothing: y}]}"), `m:5:7: status: same-key of step s needs retry: same-key`},

@@ -183,15 +183,23 @@ func TestWhatDidNotLeaveIsMadeAnew(t *testing.T) {
 
 func TestTimeoutIsUnknown(t *testing.T) {
 	s := newStage(t)
-	stall, _ := stalled(t)
+	stall, arrived := stalled(t)
 	s.hotel.on(reserve, stall, reply(201, `{"number":"n1","price":1}`))
 	s.start(func(o *bridge.Options) {
-		o.Caller = bridge.NewHTTPCaller(s.hotel.server.Client(), 100*time.Millisecond, 0)
+		short, patient := bridge.NewHTTPCaller(s.hotel.server.Client(), 500*time.Millisecond, 0), o.Caller
+		o.Caller = scripted(func(ctx context.Context, r bridge.Request) (bridge.Response, error) {
+			if len(arrived) == 0 { // The first one, until it has come to the hotel.
+				return short.Call(ctx, r)
+			}
+			return patient.Call(ctx, r)
+		})
 	})
 	s.ask()
 	s.expect("Booked")
-	assert.Equal(t, string(bridge.Unknown), s.called()[0].Outcome)
-	assert.Contains(t, s.called()[0].Detail, "deadline exceeded")
+	calls := s.called()
+	last := calls[len(calls)-2]
+	assert.Equal(t, string(bridge.Unknown), last.Outcome)
+	assert.Contains(t, last.Detail, "deadline exceeded")
 }
 
 // A remote party may repeat in one answer what it was told in another request.

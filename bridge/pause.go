@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/approval"
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // pausedError says that an observation stays unanswered until somebody has decided.
@@ -111,7 +112,7 @@ func (p *paused) wait(ctx context.Context, r *run) {
 			return
 		case err != nil:
 			p.bridge.log.WarnContext(ctx, "cannot wait for an approval", "enactment", r.key, "approval", r.approval, "error", err)
-			if pause(ctx, p.bridge.options.Patience.Longest) != nil {
+			if pause.For(ctx, p.bridge.options.Patience.Longest) != nil {
 				return
 			}
 		}

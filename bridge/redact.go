@@ -49,10 +49,13 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 	s := &scrubber{
 		whole: make(map[string]bool), named: make(map[[2]string]bool), names: make(map[string]bool), open: make(map[string]bool),
 	}
-	if !secretIn(rules, instances) {
-		return s, nil
-	}
+	// What was said after the last secret tells nothing, and that may be much: it is not even decoded.
+	secrets := lastSecret(rules, instances)
 	for instance := range instances {
+		if secrets == 0 {
+			break
+		}
+		secrets--
 		for name, value := range instance.Values() {
 			if !rules.Secret(name) {
 				continue
@@ -64,7 +67,7 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 			s.collect(name, secret)
 		}
 		for name, value := range instance.Values() {
-			if rules.Secret(name) {
+			if secrets == 0 || rules.Secret(name) {
 				continue
 			}
 			said, err := decoded(value)
@@ -87,16 +90,18 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 	return s, nil
 }
 
-// secretIn tells whether any secret was bound; mostly there is none, and then nothing has to be looked at.
-func secretIn(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) bool {
+// lastSecret tells how many instances there are up to the last one that binds a secret; mostly there is none.
+func lastSecret(rules *enactment.Rules, instances iter.Seq[enactment.Instance]) int {
+	last, n := 0, 0
 	for instance := range instances {
+		n++
 		for name, value := range instance.Values() {
 			if rules.Secret(name) && !value.IsZero() && value.String() != "null" {
-				return true
+				last = n
 			}
 		}
 	}
-	return false
+	return last
 }
 
 // said notes down the texts in an open value that are too long to be there by chance.

@@ -31,7 +31,7 @@ func TestARefusalOfARequestSentAgainProvesNothing(t *testing.T) {
 				s.hotel.on(pay, drop, refusal)
 				s.hotel.on(state, reply(200, `{"state":"open"}`))
 				s.pay()
-				u := receive(s, s.unknown)
+				u := s.unsettled(func(bridge.Unsettled) bool { return counted(s.hotel.lines())[pay] > 1 })
 				assert.Equal(t, "pay", u.Step)
 				assert.False(t, u.Unsent)
 				require.NotNil(t, u.Last)

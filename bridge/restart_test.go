@@ -273,6 +273,6 @@ func TestAJournalOfAnotherExecutor(t *testing.T) {
 	other := newStage(t)
 	other.start(with(journal))
 	other.ask()
-	require.Eventually(t, func() bool { return logged(other) == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return logged(other) == 1 }, time.Minute, time.Millisecond)
 	require.Empty(t, other.hotel.requests())
 }

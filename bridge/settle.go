@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/policy"
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // followUp is what is done about a request until it is known what became of it.
@@ -189,12 +191,12 @@ func (f *followUp) again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return pause(ctx, wait)
+	return pause.For(ctx, wait)
 }
 
 // inquire asks once what became of the request.
 func (f *followUp) inquire(ctx context.Context) (*answer, move, error) {
-	if err := pause(ctx, f.backoff.Next()); err != nil {
+	if err := pause.For(ctx, f.backoff.Next()); err != nil {
 		return nil, givingUp, f.giveUp()
 	}
 	a, err := f.ask(ctx)
@@ -272,6 +274,11 @@ func (x *exchange) send(ctx context.Context) (*answer, Response, error) {
 // ask asks once what became of the request. The answer is nil if that says nothing.
 func (x *exchange) ask(ctx context.Context) (*answer, error) {
 	query := x.step.status.request
+	about := make(map[string]any)
+	if x.idempotency != "" {
+		about["key"] = x.idempotency
+	}
+	x.world[rootExchange] = about
 	address, shown, body, _, err := x.render(query)
 	if err != nil {
 		return nil, unclear("status query of step %s: %v", x.step.name, err)
@@ -288,7 +295,9 @@ func (x *exchange) ask(ctx context.Context) (*answer, error) {
 	if err := x.admit(ctx, rule, false); err != nil {
 		return nil, nil // It is not asked now; perhaps later.
 	}
-	x.world[rootExchange].(map[string]any)["sends"] = json.Number(strconv.Itoa(x.sends))
+	exchange := x.world[rootExchange].(map[string]any)
+	exchange["sends"] = json.Number(strconv.Itoa(x.sends))
+	maps.Copy(exchange, about) // The key goes into no header of the query: that is another request.
 	request := Request{
 		Method: query.method, URL: address, Header: headers, Body: body,
 		Enactment: x.key, Action: x.plan.action, Step: x.step.name, Query: true,

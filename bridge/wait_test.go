@@ -142,10 +142,19 @@ func TestWaitEndsInTime(t *testing.T) {
 	})
 	t.Run("patience", func(t *testing.T) {
 		s := newSeats(t)
-		s.start(looking, func(o *bridge.Options) { o.Patience.Until = time.Now().Add(100 * time.Millisecond) })
+		journal := &bridge.MemoryJournal{}
+		stop := s.start(looking, with(journal))
 		s.shown()
-		s.hotel.on(seats, reply(200, `{"id":"s1","state":"held"}`))
+		looked := make(chan struct{}, 1000)
+		s.hotel.on(seats, func(w http.ResponseWriter, r *http.Request) {
+			looked <- struct{}{}
+			reply(200, `{"id":"s1","state":"held"}`)(w, r)
+		})
 		s.attempt("Send", adapter.Values{"eid": "e1", "turn": 1, "price": 7})
+		receive(s, looked)
+		receive(s, looked) // By now it is written down that it waits.
+		stop()
+		s.start(looking, with(journal), func(o *bridge.Options) { o.Patience.Until = time.Now() })
 		u := receive(s, s.unknown)
 		require.Contains(t, u.Detail, "no time left to wait")
 		require.NotContains(t, s.happened(), "Gone")

@@ -34,10 +34,12 @@ func NewAnswers() *Answers { return &Answers{given: make(map[attemptName]answer)
 func (a Attempt) Digest() [sha256.Size]byte {
 	var buffer [512]byte
 	var few [16]string
-	text, names := appendString(buffer[:0], a.Action), few[:0]
-	for name := range a.Values {
+	text, names, room := appendString(buffer[:0], a.Action), few[:0], 0
+	for name, value := range a.Values {
 		names = append(names, name)
+		room += len(name) + len(`"":`) + len(value.canonical)
 	}
+	text = slices.Grow(text, room)
 	slices.Sort(names)
 	for _, name := range names {
 		text = append(appendString(text, name), ':')

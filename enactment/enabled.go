@@ -216,7 +216,7 @@ func (o *option) value(at int) *Value {
 	if !ok {
 		return nil
 	}
-	return s.boundBy(p.attribute, s.rules.hashed(tuple), tuple)
+	return s.boundBy(p.attribute, s.rules.scoped(p.attribute, tuple), tuple)
 }
 
 // exists tells whether there is an instance that the lookup leads to. An open key has a value that no instance has.
@@ -230,7 +230,7 @@ func (o *option) exists(l lookup) bool {
 	var buffer [96]byte
 	tuple, ok := o.tuple(buffer[:0], l.positions)
 	if ok {
-		_, ok = o.state.entry(l.index, o.state.rules.hashed(tuple), tuple)
+		_, ok = o.state.entry(l.index, o.state.rules.indexed(l.index, tuple), tuple)
 	}
 	return ok
 }

@@ -54,7 +54,9 @@ type actionRule struct {
 	residual []int
 	// indexes are those that an instance of this action is entered in.
 	indexes []*indexRule
-	sight   []sight // by role
+	// places is how often an instance of this action may be placed among those that are found by values of keys.
+	places int
+	sight  []sight // by role
 }
 
 // parameter is one attribute that an action carries.
@@ -64,6 +66,8 @@ type parameter struct {
 	attribute *attributeRule
 	// scope has the positions, in this action, of the attribute's scope keys outside the root key.
 	scope []int
+	// others are those of them that are not the attribute itself, of one that is a key.
+	others []int
 	// reference finds an instance of the action referred to that agrees with this one.
 	reference lookup
 	// bindable tells whether the action's role may bind the attribute.
@@ -86,6 +90,7 @@ type attributeRule struct {
 
 // indexRule is a way to find instances of an action by some of its keys outside the root key.
 type indexRule struct {
+	of        *actionRule
 	slot      int
 	positions []int // in the action, sorted by the keys' names; empty when one place holds for the whole enactment
 }
@@ -189,6 +194,9 @@ func Compile(p *langshaw.Protocol, options ...Option) (*Rules, error) {
 		}
 	}
 	r.compileConflicts(found)
+	for _, rule := range r.actions {
+		rule.countPlaces()
+	}
 	r.compileGoal()
 	r.compileSight()
 	if err := r.configure(c); err != nil {
@@ -232,15 +240,11 @@ func (r *Rules) compileAction(rule *actionRule, found map[string]*indexRule) {
 		p.bindable = p.attribute.MayBind(rule.role)
 		p.rank, _ = p.attribute.Rank(rule.role)
 		p.scope = rule.positionsOf(p.attribute.Scope(), r.root)
+		p.others = without(p.scope, i)
 	}
 	name, _ := r.protocol.Attribute(rule.name)
 	scope := rule.positionsOf(name.Scope(), r.root)
 	rule.happened = lookup{r.index(rule, scope, found), scope}
-}
-
-// parameterOf is the parameter for an attribute that the action carries.
-func (rule *actionRule) parameterOf(a *attributeRule) *parameter {
-	return &rule.parameters[rule.bySlot[a.slot]]
 }
 
 // positionsOf gives the places of the keys that are not in the root key, in the order given.
@@ -271,12 +275,25 @@ func (r *Rules) index(rule *actionRule, positions []int, found map[string]*index
 	identity := fmt.Sprint(rule.index, positions)
 	index, ok := found[identity]
 	if !ok {
-		index = &indexRule{slot: len(r.indexes), positions: positions}
+		index = &indexRule{of: rule, slot: len(r.indexes), positions: positions}
 		r.indexes = append(r.indexes, index)
 		rule.indexes = append(rule.indexes, index)
 		found[identity] = index
 	}
 	return index
+}
+
+func (rule *actionRule) countPlaces() {
+	for _, index := range rule.indexes {
+		if len(index.positions) > 0 {
+			rule.places++
+		}
+	}
+	for at := range rule.parameters {
+		if a := rule.parameters[at].attribute; a != nil && !a.single {
+			rule.places++
+		}
+	}
 }
 
 func (r *Rules) compileConflicts(found map[string]*indexRule) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -21,10 +22,36 @@ type scanner struct {
 	compact []byte
 	found   []member // of the objects that are being consumed, those of an inner one behind those of the outer
 	sorting []byte   // room to put members in order
+	room    []byte   // for the canonical form
 }
 
-func newScanner(input []byte) scanner {
-	return scanner{input: input, compact: make([]byte, 0, len(input))}
+// scanners are scanners that are used again, for the memory that they have.
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+// newScanner gives a scanner, to be freed when nothing is needed any more of what it has found.
+func newScanner(input []byte) *scanner {
+	s := scanners.Get().(*scanner)
+	s.input, s.at = input, 0
+	s.compact, s.found = slices.Grow(s.compact[:0], len(input)), s.found[:0]
+	s.room = slices.Grow(s.room[:0], len(input))
+	return s
+}
+
+// How large the memory of a scanner may be that is kept: in bytes for each buffer, and in members.
+const (
+	largestRoom = 64 << 10
+	mostMembers = 64
+)
+
+func (s *scanner) free() {
+	s.input = nil
+	if s.found = s.found[:cap(s.found)]; len(s.found) > mostMembers {
+		s.found = nil
+	}
+	clear(s.found) // names may lie in the input
+	if cap(s.compact) <= largestRoom && cap(s.room) <= largestRoom && cap(s.sorting) <= largestRoom {
+		scanners.Put(s)
+	}
 }
 
 // end refuses anything but space after a value.
@@ -180,9 +207,6 @@ func (s *scanner) distinct(sorted []member) error {
 // members consumes an object and notes its members as they come behind those that were found; the canonical form lacks
 // the brace that ends it.
 func (s *scanner) members(depth int, canonical []byte) ([]byte, error) {
-	if s.found == nil {
-		s.found = make([]member, 0, 8)
-	}
 	first := len(s.found)
 	canonical = append(canonical, '{')
 	s.take()

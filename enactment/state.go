@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"sync"
 
 	"github.com/strabo-engine/strabo/internal/index"
 )
@@ -21,14 +22,16 @@ type State struct {
 	first []int32
 	// counts are how many instances there are of each action.
 	counts []int32
-	// entered has the numbers for the other indexes, by the values of their keys.
-	entered []index.Index
 	// bound has the value of each attribute that is bound once an enactment, and within the values of instances, so that
 	// it costs a pointer.
 	bound []*Value
-	// scoped has the numbers of the instances that bind the others, by the values of their scope keys; a key is bound to
-	// itself.
-	scoped []index.Index
+	// placed has, for the other indexes, the numbers by the values of their keys; and for the other attributes the numbers
+	// of the instances that bind them, by the values of their scope keys, where a key is bound to itself.
+	placed index.Index
+	// seen has what each role has seen of keys, by the rank of the role, where that is remembered; seenMu guards it, since
+	// several may read the state at once.
+	seenMu sync.Mutex
+	seen   []*seenKeys
 }
 
 // seat says which party plays a role.
@@ -125,6 +128,7 @@ func (s *State) add(i Instance) {
 	}
 	s.sit(i.Role, i.Party)
 	s.instances = append(s.instances, i)
+	s.placed.Reserve(i.rule.places)
 	s.enter(len(s.instances) - 1)
 }
 
@@ -136,27 +140,25 @@ func (s *State) prepare(count []int) {
 	if s.rules.flat {
 		return
 	}
-	s.entered = make([]index.Index, len(s.rules.indexes))
-	s.scoped = make([]index.Index, len(s.rules.attributes))
-	room := make([]int, len(s.rules.attributes))
+	bind := make([]int, len(s.rules.attributes)) // how many instances may bind each attribute
+	room := 0
 	for at, n := range count {
 		rule := s.rules.actions[at]
 		for _, index := range rule.indexes {
-			if len(index.positions) > 0 && n > 0 {
-				s.entered[index.slot].Reserve(n)
+			if len(index.positions) > 0 {
+				room += n
 			}
 		}
 		for at := range rule.parameters {
 			if a := rule.parameters[at].attribute; a != nil && !a.single {
-				room[a.slot] = max(room[a.slot], n)
+				bind[a.slot] = max(bind[a.slot], n)
 			}
 		}
 	}
-	for slot, n := range room {
-		if n > 0 {
-			s.scoped[slot].Reserve(n)
-		}
+	for _, n := range bind {
+		room += n
 	}
+	s.placed.Reserve(room)
 }
 
 // enter puts an instance into the indexes.
@@ -175,9 +177,9 @@ func (s *State) enter(number int) {
 			continue
 		}
 		if tuple, ok := appendTuple(buffer[:0], i.values, index.positions); ok {
-			hash := s.rules.hashed(tuple)
+			hash := s.rules.indexed(index, tuple)
 			if _, taken := s.entry(index, hash, tuple); !taken {
-				s.entered[index.slot].Add(hash, number)
+				s.placed.Add(hash, number)
 			}
 		}
 	}
@@ -193,27 +195,38 @@ func (s *State) enter(number int) {
 			continue
 		}
 		if tuple, ok := appendTuple(buffer[:0], i.values, p.scope); ok {
-			hash := s.rules.hashed(tuple)
+			hash := s.rules.scoped(p.attribute, tuple)
 			if s.boundBy(p.attribute, hash, tuple) == nil {
-				s.scoped[p.attribute.slot].Add(hash, number)
+				s.placed.Add(hash, number)
 			}
 		}
 	}
 }
 
-func (r *Rules) hashed(tuple []byte) uint64 { return maphash.Bytes(r.seed, tuple) }
+// indexed is the hash of the values of an index's keys among all that is placed, scoped that of the values of an
+// attribute's scope keys.
+func (r *Rules) indexed(x *indexRule, tuple []byte) uint64 { return r.hashed(2*x.slot, tuple) }
+
+func (r *Rules) scoped(a *attributeRule, tuple []byte) uint64 { return r.hashed(2*a.slot+1, tuple) }
+
+func (r *Rules) hashed(of int, tuple []byte) uint64 {
+	const odd = 0x9e3779b97f4a7c15 // spreads small numbers over all bits
+	return maphash.Bytes(r.seed, tuple) + uint64(of)*odd
+}
 
 // entry finds the first instance in an index under the values of its keys.
-func (s *State) entry(index *indexRule, hash uint64, tuple []byte) (number int, ok bool) {
-	return s.entered[index.slot].Find(hash, func(number int) bool {
-		return s.carries(number, index.positions, tuple)
+func (s *State) entry(x *indexRule, hash uint64, tuple []byte) (number int, ok bool) {
+	return s.placed.Find(hash, func(number int) bool {
+		return s.instances[number].rule == x.of && s.carries(number, x.positions, tuple)
 	})
 }
 
 // boundBy finds the value of an attribute under the values of its scope keys, nil if it is not bound there.
 func (s *State) boundBy(a *attributeRule, hash uint64, tuple []byte) *Value {
-	number, ok := s.scoped[a.slot].Find(hash, func(number int) bool {
-		return s.carries(number, s.instances[number].rule.parameterOf(a).scope, tuple)
+	number, ok := s.placed.Find(hash, func(number int) bool {
+		i := &s.instances[number]
+		at := i.rule.bySlot[a.slot]
+		return at >= 0 && !i.values[at].IsZero() && s.carries(number, i.rule.parameters[at].scope, tuple)
 	})
 	if !ok {
 		return nil
@@ -249,7 +262,7 @@ func (s *State) known(p *parameter, values []Value) *Value {
 	if !ok {
 		return nil
 	}
-	return s.boundBy(p.attribute, s.rules.hashed(tuple), tuple)
+	return s.boundBy(p.attribute, s.rules.scoped(p.attribute, tuple), tuple)
 }
 
 // find gives an instance that the lookup leads to from the values, nil where there is none.
@@ -265,7 +278,7 @@ func (s *State) find(l lookup, values []Value) *Instance {
 	}
 	var buffer [96]byte
 	if tuple, ok := appendTuple(buffer[:0], values, l.positions); ok {
-		if number, ok := s.entry(l.index, s.rules.hashed(tuple), tuple); ok {
+		if number, ok := s.entry(l.index, s.rules.indexed(l.index, tuple), tuple); ok {
 			return &s.instances[number]
 		}
 	}

@@ -31,8 +31,9 @@ func ParseValue(text []byte) (Value, error) {
 		return Value{text: same, canonical: same}, nil
 	}
 	s := newScanner(text)
+	defer s.free()
 	s.space()
-	canonical, err := s.value(0, make([]byte, 0, len(text)))
+	canonical, err := s.value(0, s.room)
 	if err == nil {
 		err = s.end()
 	}
@@ -101,6 +102,9 @@ func ValueOf(v any) (Value, error) {
 	case bool:
 		text := strconv.FormatBool(v)
 		return Value{text: text, canonical: text}, nil
+	}
+	if value, ok := written(v); ok {
+		return value, nil
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -259,6 +263,7 @@ func ValuesOf(m map[string]any) (Values, error) {
 // ParseValues reads a JSON object, each member as ParseValue does; its errors are the same.
 func ParseValues(text []byte) (Values, error) {
 	s := newScanner(text)
+	defer s.free()
 	s.space()
 	if s.peek() != '{' {
 		if _, err := ParseValue(text); err != nil {
@@ -266,7 +271,7 @@ func ParseValues(text []byte) (Values, error) {
 		}
 		return nil, &Rejection{Code: Malformed, Detail: "not a JSON object"}
 	}
-	canonical, err := s.members(0, make([]byte, 0, len(text)+2))
+	canonical, err := s.members(0, s.room)
 	members := s.found
 	if err == nil {
 		err = s.end()

@@ -46,3 +46,25 @@ func BenchmarkRevisions(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkEnabled lists what each side may do after some revisions, as an agent does whenever something has happened.
+func BenchmarkEnabled(b *testing.B) {
+	rules, err := protocols.Load("ucp-incremental")
+	require.NoError(b, err)
+	for _, revisions := range []int{1, 10, 100, 1000} {
+		c := &checkout{t: b, rules: rules, state: rules.NewState(`{"cid":"c"}`)}
+		c.must("Create", 0)
+		for revision := 1; revision <= revisions; revision++ {
+			c.must("Offered", revision, "Update", revision)
+		}
+		for _, role := range []string{"Platform", "Business"} {
+			b.Run(fmt.Sprintf("%s/%d", role, revisions), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					for range c.state.Enabled(role) {
+					}
+				}
+			})
+		}
+	}
+}

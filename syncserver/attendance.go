@@ -37,6 +37,7 @@ type Attendance struct {
 	feeds    map[enactment.Identity]*attendedFeed
 	attended map[enactment.Key]*attended
 	idle     *list.List // of *attended that nobody visits, the one visited longest ago in front
+	log      string     // which log it is; empty before somebody asks
 }
 
 var _ adapter.Attendant = (*Attendance)(nil)

@@ -217,7 +217,7 @@ func TestAttendanceTakesUp(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			return failed[requestKey(n)]
-		}, 10*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		v.Close(n%2 == 0) // Of the others there are soon too many at hand.
 	}
 	for n := range 18 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/pause"
 	"github.com/strabo-engine/strabo/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/internal/tracing"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
@@ -273,14 +274,7 @@ func (c *Client) hopeless(err error) error {
 
 // rest waits about as long as said, not longer than ctx lives.
 func rest(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait/2 + rand.N(wait/2+1))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return pause.For(ctx, wait/2+rand.N(wait/2+1))
 }
 
 // Join starts to receive what an identity sees.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/pause"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -245,16 +246,12 @@ func (f *remoteFeed) queued() int {
 func (f *remoteFeed) renew() {
 	for {
 		f.mu.Lock()
-		pause := max(f.lease/3, time.Millisecond)
+		between := max(f.lease/3, time.Millisecond)
 		f.mu.Unlock()
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-f.ctx.Done():
-			timer.Stop()
+		if pause.For(f.ctx, between) != nil {
 			return
 		}
-		f.renewOnce(pause)
+		f.renewOnce(between)
 		f.checkLease()
 	}
 }

@@ -33,7 +33,7 @@ func cluster(t testing.TB) []*embedded.Server {
 		nodes = append(nodes, node)
 	}
 	require.Eventually(t, func() bool { return nodes[0].Clustered() && nodes[1].Clustered() && nodes[2].Clustered() },
-		30*time.Second, 20*time.Millisecond)
+		time.Minute, 20*time.Millisecond)
 	return nodes
 }
 
@@ -56,7 +56,7 @@ func TestClusterLosesItsLeader(t *testing.T) {
 				return conn
 			}
 			for range 2 {
-				ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 				defer cancel()
 				server, err := syncserver.NewServer(ctx, dial(), rules, syncserver.ServerConfig{Replicas: 3, Window: window, Logger: quiet()})
 				require.NoError(t, err)

@@ -94,16 +94,23 @@ func connect(t testing.TB, s *embedded.Server, options ...nats.Option) *nats.Con
 	return conn
 }
 
-// serve starts a server with a connection of its own.
+// serve starts a server with a connection of its own. Where the config says nothing else it waits for writes, and for agents
+// that are silent, for as long as a busy machine may need.
 func serve(t testing.TB, s *embedded.Server, rules *enactment.Rules, config syncserver.ServerConfig) *syncserver.Server {
 	t.Helper()
 	if config.Logger == nil {
 		config.Logger = quiet()
 	}
+	if config.Timeout == 0 {
+		config.Timeout = time.Minute
+	}
+	if config.Lease == 0 {
+		config.Lease = time.Minute
+	}
 	server, err := syncserver.NewServer(t.Context(), connect(t, s), rules, config)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, server.Close(ctx))
 	})

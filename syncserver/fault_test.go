@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -112,7 +113,6 @@ func (c *child) start(t *testing.T) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	c.url = line[:len(line)-1]
-	c.config.Listen = c.url[len("nats://"):] // the next one takes its place
 }
 
 func (c *child) kill(t *testing.T) {
@@ -158,9 +158,11 @@ func TestKilledServers(t *testing.T) {
 			}}
 			c.start(t)
 			t.Cleanup(func() { c.kill(t) })
+			// The next one takes its place, at another port: that of before may be somebody else's by then.
+			place := newWire(t, strings.TrimPrefix(c.url, "nats://"))
 			var executors []adapter.Executor
 			for range 8 {
-				conn, err := nats.Connect(c.url, nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0))
+				conn, err := nats.Connect(place.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(5*time.Millisecond), nats.ReconnectJitter(0, 0))
 				require.NoError(t, err)
 				t.Cleanup(conn.Close)
 				e, err := syncserver.NewClient(conn, rules, syncserver.ClientConfig{
@@ -175,6 +177,7 @@ func TestKilledServers(t *testing.T) {
 					s.wait(10 + rand.IntN(100))
 					c.kill(t)
 					c.start(t)
+					place.lead(strings.TrimPrefix(c.url, "nats://"))
 				}
 				s.wait(10)
 			}}.run(t)

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/played"
 	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/langshaw"
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testspeed.Raise()
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 func compile(text string) (*enactment.Rules, error) {

@@ -180,11 +180,11 @@ func TestHostileRequests(t *testing.T) {
 					if test.reply != "" {
 						require.NoError(t, conn.PublishRequest(subject, test.reply, []byte(test.text)))
 					} else {
-						reply, err := conn.Request(subject, []byte(test.text), 10*time.Second)
+						reply, err := conn.Request(subject, []byte(test.text), time.Minute)
 						require.NoError(t, err)
 						require.Contains(t, string(reply.Data), test.answer)
 					}
-					require.Eventually(t, func() bool { return counters(t, server)[test.counter] == before+1 }, 10*time.Second, time.Millisecond,
+					require.Eventually(t, func() bool { return counters(t, server)[test.counter] == before+1 }, time.Minute, time.Millisecond,
 						"%s is not counted", test.counter)
 				})
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -35,7 +36,7 @@ func bookKey(book string) enactment.Key { return enactment.Key(fmt.Sprintf(`{"Bo
 // delivery. The history begins with the first; if it is known to be history, there is more after each but the last.
 func pagesOf(t *testing.T, feed adapter.Feed, key enactment.Key, count int, known bool) uint64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var sequence uint64
 	for pages := 0; pages < count; {
@@ -52,6 +53,15 @@ func pagesOf(t *testing.T, feed adapter.Feed, key enactment.Key, count int, know
 		}
 	}
 	return sequence
+}
+
+// patient is a client that asks once and waits: whoever asks a busy server again and again for what is large keeps it busy.
+func patient(t *testing.T, conn *nats.Conn, rules *enactment.Rules) *syncserver.Client {
+	t.Helper()
+	c, err := syncserver.NewClient(conn, rules, syncserver.ClientConfig{Try: time.Minute, Logger: quiet()})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
 }
 
 // TestLargeHistory has enactments whose history is larger than a message of NATS may be, and longer than a feed has room
@@ -71,7 +81,7 @@ func TestLargeHistory(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		at   adapter.Executor
-	}{{"over NATS", client(t, connect(t, s), rules)}, {"in process", here}} {
+	}{{"over NATS", patient(t, connect(t, s), rules)}, {"in process", here}} {
 		t.Run(test.name, func(t *testing.T) {
 			feed := Join(t, test.at, writer)
 			last := pagesOf(t, feed, bookKey("1"), count, false)
@@ -100,7 +110,7 @@ func changeServers(t *testing.T, another bool) {
 	s := store(t, embedded.Options{})
 	first, err := syncserver.NewServer(t.Context(), connect(t, s), rules, syncserver.ServerConfig{Logger: quiet()})
 	require.NoError(t, err)
-	writing := client(t, connect(t, s), rules)
+	writing := patient(t, connect(t, s), rules)
 	for n := range count {
 		Accepted(t, writing, page("1", n, bytes))
 	}
@@ -114,7 +124,7 @@ func changeServers(t *testing.T, another bool) {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	feed := Join(t, c, writer)
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	receive := func() adapter.Delivery {
 		d, err := feed.Receive(ctx)
@@ -143,14 +153,14 @@ func TestLargeWindow(t *testing.T) {
 	for range 2 {
 		serve(t, s, rules, syncserver.ServerConfig{Window: 200 * time.Millisecond})
 	}
-	e := client(t, connect(t, s), rules)
+	e := patient(t, connect(t, s), rules)
 	feed := Join(t, e, writer)
 	var all sync.WaitGroup
 	for n := range count {
 		all.Go(func() { Accepted(t, e, page("1", n, bytes)) })
 	}
 	all.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	seen := make(map[string]bool)
 	for len(seen) < count {
@@ -195,7 +205,7 @@ func TestTooLarge(t *testing.T) {
 					t.Cleanup(c.Close)
 					e = c
 				} else {
-					e = client(t, connect(t, s), rules)
+					e = patient(t, connect(t, s), rules)
 				}
 				try := func(action, box string, values ...any) enactment.Attempt {
 					a := Attempt(enactment.Identity{Role: "Packer"}, action, box)
@@ -226,8 +236,8 @@ func TestTooLarge(t *testing.T) {
 				large.ID = "large"
 				Accepted(t, e, large)
 
-				feed := Join(t, client(t, connect(t, s), rules), enactment.Identity{Role: "Packer"})
-				ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+				feed := Join(t, patient(t, connect(t, s), rules), enactment.Identity{Role: "Packer"})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				for completed, seen := false, false; !completed || !seen; {
 					d, err := feed.Receive(ctx)
@@ -235,7 +245,7 @@ func TestTooLarge(t *testing.T) {
 					completed = completed || d.Finalisation.Completed
 					if len(d.Key) > 200<<10 {
 						seen = true
-						storing, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+						storing, cancel := context.WithTimeout(t.Context(), time.Minute)
 						require.NoError(t, feed.Store(storing, d.Key, d.Finalisation.Sequence))
 						cancel()
 					}
@@ -251,13 +261,13 @@ func TestLargeKeys(t *testing.T) {
 	rules := Rules(t, Notes)
 	s := store(t, embedded.Options{})
 	serve(t, s, rules, syncserver.ServerConfig{})
-	e := client(t, connect(t, s), rules)
+	e := patient(t, connect(t, s), rules)
 	feed := Join(t, e, writer)
 	const count = 24
 	for n := range count {
 		Accepted(t, e, page(fmt.Sprint(n, strings.Repeat("k", 100_000)), n, 10))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
 	for range count {
@@ -278,7 +288,7 @@ func TestLargeNames(t *testing.T) {
 	rules := Rules(t, Purchase)
 	s := store(t, embedded.Options{})
 	serve(t, s, rules, syncserver.ServerConfig{})
-	e := client(t, connect(t, s), rules)
+	e := patient(t, connect(t, s), rules)
 	for _, hostile := range []string{strings.Repeat("<", 250_000), strings.Repeat("\u2028", 80_000), strings.Repeat(`"\`, 60_000)} {
 		a := Attempt(Buyer, "RFQ", "1", "item", "fig")
 		a.Action = hostile

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nuid"
+
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -23,6 +25,7 @@ const DefaultRetention = 10 * time.Minute
 // when it is received; nothing is queued for anybody.
 type Local struct {
 	rules    *enactment.Rules
+	name     string // tells it from others
 	recorder func(enactment.Record)
 	span     time.Duration // of a window, 0 where it does not end by time
 	count    int           // of attempts that end a window, 0 where it does not end by count
@@ -85,6 +88,7 @@ func WithRecorder(recorder func(enactment.Record)) Option {
 func NewLocal(rules *enactment.Rules, options ...Option) *Local {
 	l := &Local{
 		rules:   rules,
+		name:    nuid.Next(),
 		answers: newAnswers(DefaultRetention),
 		done:    make(chan struct{}),
 		logs:    make(map[enactment.Key]*log),

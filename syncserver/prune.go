@@ -31,6 +31,9 @@ type PruneConfig struct {
 	// Ignore are identities that are not waited for: whose agents only look and store no positions ([adapter.Follow]), or
 	// will not come back.
 	Ignore []enactment.Identity
+	// Keep is asked about each enactment that would be removed, with what has happened in it, whether something else still
+	// needs its log, and why; it is kept then. An error ends the run. Nil: nothing else does.
+	Keep func(ctx context.Context, state *enactment.State) (Kept, error)
 	// DryRun removes nothing.
 	DryRun bool
 }
@@ -48,7 +51,7 @@ type Prunable struct {
 	Behind string `json:"behind,omitempty"`
 }
 
-// Kept is why an enactment that is old enough was not removed.
+// Kept is why an enactment that is old enough was not removed: one of these, or what [PruneConfig.Keep] has said.
 type Kept string
 
 const (
@@ -260,6 +263,18 @@ func (p *pruning) consider(ctx context.Context, key enactment.Key, e *pruned, vi
 	if identity, behind := p.behind(e); behind {
 		told.Kept, told.Behind = KeptUnhandled, identity.String()
 		return visit(told), nil
+	}
+	if p.config.Keep != nil {
+		state, err := p.archive.State(ctx, key)
+		if err == nil {
+			told.Kept, err = p.config.Keep(ctx, state)
+		}
+		if err != nil {
+			return false, fmt.Errorf("syncserver: prune %s: %w", key, err)
+		}
+		if told.Kept != "" {
+			return visit(told), nil
+		}
 	}
 	if !p.config.DryRun {
 		err := p.remove(ctx, key, e)

@@ -3,6 +3,7 @@ package syncserver_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -89,10 +90,9 @@ func TestPrune(t *testing.T) {
 					require.NoError(t, second.Close(context.Background()))
 				}
 			}
-			const open = `strabo_open_enactments{system="purchase"}`
 			server, one, other, end := executors("")
 			Accepted(t, one, Attempt(Buyer, "RFQ", "done", "item", "fig"))
-			require.Equal(t, "1", scraped(t, server)[open])
+			requireOpen(t, "1", server, "purchase")
 			buy(t, "done", one, other)
 			Accepted(t, other, Attempt(Buyer, "RFQ", "open", "item", "fig"))
 			Accepted(t, one, Attempt(Seller, "Quote", "open", "price", 5))
@@ -119,7 +119,7 @@ func TestPrune(t *testing.T) {
 			// A server that has it in memory gives a copy its first answer, until it learns better.
 			Accepted(t, one, late)
 			gone(one, other)
-			require.Equal(t, "1", scraped(t, server)[open])
+			requireOpen(t, "1", server, "purchase")
 			// The one that is open goes on at both, also with what they have in memory.
 			Accepted(t, other, Attempt(Buyer, "Urge", "open"))
 			Accepted(t, one, Attempt(Seller, "Stop", "open"))
@@ -128,7 +128,7 @@ func TestPrune(t *testing.T) {
 			server, one, other, end = executors("")
 			gone(other, one)
 			Accepted(t, one, Attempt(Buyer, "Reject", "open"))
-			require.Equal(t, "0", scraped(t, server)[open])
+			requireOpen(t, "0", server, "purchase")
 			looked := func(archive *syncserver.Archive) {
 				t.Helper()
 				all, err := archive.Enactments(t.Context())
@@ -293,7 +293,7 @@ func TestPruneWaitsForAgents(t *testing.T) {
 	require.Equal(t, []string{"2 0 revoked", "3 0 revoked"}, Receive(t, feed, 2))
 	require.Zero(t, messages(t, conn, "STRABO_purchase_POSITIONS", position))
 	require.Equal(t, enactment.Expired, Refused(t, e, Attempt(Seller, "Quote", "3", "price", 5)))
-	require.Equal(t, "0", scraped(t, server)[`strabo_open_enactments{system="purchase"}`])
+	requireOpen(t, "0", server, "purchase")
 }
 
 // TestPruneLong removes an enactment that has a snapshot.
@@ -393,6 +393,34 @@ func TestPruneOldLog(t *testing.T) {
 	_, err = syncserver.Restore(t.Context(), conn, rules, syncserver.ServerConfig{System: "again"}, &backup)
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"ID":"1"} 3 `}, prune(t, archiveOf(t, conn, rules, "again"), syncserver.PruneConfig{}))
+}
+
+// TestPruneKeeps what something else still needs, for the reason that it gives.
+func TestPruneKeeps(t *testing.T) {
+	t.Parallel()
+	rules := Rules(t, Purchase)
+	s := store(t, embedded.Options{})
+	conn := connect(t, s)
+	e := serve(t, s, rules, syncserver.ServerConfig{}).Client(syncserver.ClientConfig{Logger: quiet()})
+	t.Cleanup(e.Close)
+	for _, id := range []string{"1", "2"} {
+		buy(t, id, e, e)
+	}
+	archive := archiveOf(t, conn, rules, "")
+	keep := func(_ context.Context, state *enactment.State) (syncserver.Kept, error) {
+		require.Equal(t, 3, state.Len())
+		if state.Key() == KeyOf("1") {
+			return "needed", nil
+		}
+		return "", nil
+	}
+	require.Equal(t, []string{`{"ID":"1"} 3 needed`, `{"ID":"2"} 3 `}, prune(t, archive, syncserver.PruneConfig{Keep: keep, DryRun: true}))
+	require.Equal(t, []string{`{"ID":"1"} 3 needed`, `{"ID":"2"} 3 `}, prune(t, archive, syncserver.PruneConfig{Keep: keep}))
+	unknown := errors.New("it cannot be known")
+	require.ErrorIs(t, archive.Prune(t.Context(), syncserver.PruneConfig{
+		Keep: func(context.Context, *enactment.State) (syncserver.Kept, error) { return "", unknown },
+	}, func(syncserver.Prunable) bool { return true }), unknown)
+	require.Equal(t, []string{`{"ID":"1"} 3 `}, prune(t, archive, syncserver.PruneConfig{}))
 }
 
 // TestPruneEndsEarly: what a run has left to do is done by the next one.

@@ -5,15 +5,14 @@ import (
 
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
-	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
 // recentSize is how many ids a server remembers.
 const recentSize = 1 << 15
 
-// recent remembers the content of the attempts that this server answered lately, to find ids that are used again in
-// another enactment. Within an enactment the log itself says so; across enactments this is the only memory, so what it
-// does not find it does not refuse.
+// recent remembers to which enactment the attempts belonged that this server answered lately, to find ids that are used
+// again in another one. Within an enactment the log itself knows what an id stands for; across enactments this is the only
+// memory, so what it does not find it does not refuse.
 type recent struct {
 	mu    sync.Mutex
 	given map[attemptName]recalled
@@ -22,7 +21,7 @@ type recent struct {
 }
 
 type recalled struct {
-	digest   wire.Digest
+	key      enactment.Key // empty if it belonged to none
 	sequence uint64
 }
 
@@ -30,25 +29,25 @@ func newRecent() *recent {
 	return &recent{given: make(map[attemptName]recalled), order: make([]attemptName, 0, recentSize)}
 }
 
-// reused refuses an attempt whose id was used for another.
-func (r *recent) reused(a *enactment.Attempt) (enactment.Outcome, bool) {
+// reused refuses an attempt in an enactment whose id was used for one in another enactment.
+func (r *recent) reused(a *enactment.Attempt, key enactment.Key) (enactment.Outcome, bool) {
 	r.mu.Lock()
 	had, ok := r.given[nameOf(*a)]
 	r.mu.Unlock()
-	if !ok || had.digest == a.Digest() {
+	if !ok || had.key == key {
 		return enactment.Outcome{}, false
 	}
 	return enactment.Outcome{Rejection: journal.ReusedID(), Sequence: had.sequence}, true
 }
 
-func (r *recent) remember(a *enactment.Attempt, sequence uint64) {
-	name, digest := nameOf(*a), wire.Digest(a.Digest())
+func (r *recent) remember(a *enactment.Attempt, key enactment.Key, sequence uint64) {
+	name := nameOf(*a)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, ok := r.given[name]; ok {
 		return
 	}
-	r.given[name] = recalled{digest, sequence}
+	r.given[name] = recalled{key, sequence}
 	if len(r.order) < recentSize {
 		r.order = append(r.order, name)
 		return

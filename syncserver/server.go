@@ -77,7 +77,8 @@ type Server struct {
 	working  sync.WaitGroup
 }
 
-// NewServer starts to serve a system on a connection, which stays the caller's. The streams are made if they are
+// NewServer starts to serve a system on a connection, which stays the caller's; one with nats.SyncQueueLen(1024) takes less
+// memory and time for each read of the log than the 65536 of the client library. The streams are made if they are
 // missing. The error is a [*ProtocolError] if they hold another protocol.
 func NewServer(ctx context.Context, conn *nats.Conn, rules *enactment.Rules, config ServerConfig) (*Server, error) {
 	config = config.withDefaults(rules)

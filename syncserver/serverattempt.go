@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -81,10 +80,6 @@ func (s *Server) attemptHere(ctx context.Context, a enactment.Attempt) (enactmen
 			s.working.Done()
 			return enactment.Outcome{}, &wire.Error{Reason: wire.Unavailable, Detail: "the server stops"}
 		}
-	}
-	if s.intake != nil || ctx.Done() != nil {
-		// It may be under way when the agent waits for it no more.
-		a.Values, a.Parties = maps.Clone(a.Values), maps.Clone(a.Parties)
 	}
 	decide := func() (enactment.Outcome, error) {
 		defer s.working.Done()
@@ -181,12 +176,20 @@ func (s *Server) admit(ctx context.Context, a enactment.Attempt, toEnd bool) (ou
 		}
 	}
 	a.Late = !a.At.IsZero() && now.Sub(a.At) > s.config.Retention
-	if reused, ok := s.recent.reused(&a); ok {
+	key, unplaced := s.rules.KeyOf(a)
+	if reused, ok := s.recent.reused(&a, key); ok {
 		return reused, nil
 	}
-	outcome, err = s.decide(ctx, &a, now, toEnd)
+	if unplaced != nil {
+		if s.config.Recorder != nil {
+			s.config.Recorder(s.rules.RefusedRecord("", 0, a, unplaced, now))
+		}
+		outcome = refused(unplaced)
+	} else {
+		outcome, err = s.decide(ctx, key, &a, toEnd)
+	}
 	if err == nil {
-		s.recent.remember(&a, outcome.Sequence)
+		s.recent.remember(&a, key, outcome.Sequence)
 	}
 	return outcome, err
 }
@@ -205,14 +208,8 @@ func (s *Server) mismatch(hash string) *wire.Error {
 	)}
 }
 
-func (s *Server) decide(ctx context.Context, a *enactment.Attempt, now time.Time, toEnd bool) (enactment.Outcome, error) {
-	key, unplaced := s.rules.KeyOf(*a)
-	if unplaced != nil {
-		if s.config.Recorder != nil {
-			s.config.Recorder(s.rules.RefusedRecord("", 0, *a, unplaced, now))
-		}
-		return refused(unplaced), nil
-	}
+// decide decides an attempt in its enactment.
+func (s *Server) decide(ctx context.Context, key enactment.Key, a *enactment.Attempt, toEnd bool) (enactment.Outcome, error) {
 	if wire.AttemptBound(a) > s.limits.Entry && s.codec.AttemptSize(key, a) > s.limits.Entry {
 		// It could not even be written that it is refused.
 		return s.tooLarge(s.limits.Entry), nil

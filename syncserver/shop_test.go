@@ -232,7 +232,7 @@ func shopDies(t *testing.T, window time.Duration, orders int) {
 	const handling, storing = "handling", "storing"
 	rules := Rules(t, Purchase)
 	s := store(t, embedded.Options{Listen: "127.0.0.1:0"})
-	serve(t, s, rules, syncserver.ServerConfig{Window: window, Lease: 2 * time.Second})
+	serve(t, s, rules, syncserver.ServerConfig{Window: window, Lease: 5 * time.Second})
 	buyer := client(t, connect(t, s), rules)
 	order := func(ids ...string) {
 		var attempts sync.WaitGroup

@@ -143,8 +143,9 @@ func (g *governor) govern(o *Operation, defaults, own *runtimeEntry) *Governed {
 		g.list = append(g.list, found...)
 		return governed
 	}
-	// The declared ones have been checked when the document was read.
-	governed.Approval, _ = o.Input.Gate(governed.Merged.ApprovalRequired.Value, conditions)
+	// The declared ones have been checked when the document was read; one that is faulty all the same lets nothing through.
+	approval, found := o.Input.Gate(governed.Merged.ApprovalRequired.Value, conditions)
+	governed.Approval, g.list = approval, append(g.list, found...)
 	return governed
 }
 

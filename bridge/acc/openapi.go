@@ -14,12 +14,6 @@ import (
 // Extension is the member of an OpenAPI operation that holds its contract.
 const Extension = "x-agent-capability"
 
-// Binding names where contracts stand and how their inputs are found, and its version.
-const (
-	Binding        = "openapi"
-	BindingVersion = 1
-)
-
 // Document is what is usable of an OpenAPI document.
 type Document struct {
 	// Operations are those with a contract that may be used, in the order of the text. Those that are not enabled are

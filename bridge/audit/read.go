@@ -12,6 +12,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // maxLine is how long a line is read: longer than any that [Encode] writes.
@@ -75,7 +77,7 @@ func (r *fileReader) read(ctx context.Context) error {
 		case !found && !r.follow:
 			return nil
 		case !found:
-			if !sleep(ctx) {
+			if pause.For(ctx, pollEvery) != nil {
 				return ctx.Err()
 			}
 			continue
@@ -91,7 +93,7 @@ func (r *fileReader) read(ctx context.Context) error {
 			if !last && !r.follow {
 				return nil
 			}
-			if !last && !sleep(ctx) {
+			if !last && pause.For(ctx, pollEvery) != nil {
 				return ctx.Err()
 			}
 		}
@@ -211,15 +213,4 @@ func (r *fileReader) give() bool {
 		r.stopped = !r.yield(record, nil)
 	}
 	return !r.stopped
-}
-
-func sleep(ctx context.Context) bool {
-	timer := time.NewTimer(pollEvery)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

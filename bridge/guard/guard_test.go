@@ -240,7 +240,7 @@ func TestAnswersAreBounded(t *testing.T) {
 			<-stop // Not until the client closes: an answer that ends then may be taken for a whole one.
 		}
 	})
-	g := newGuard(t, guard.Options{AllowLoopback: true, TLS: config, MaxBytes: 100, Timeout: 2 * time.Second})
+	g := newGuard(t, guard.Options{AllowLoopback: true, TLS: config, MaxBytes: 100})
 	at := "https://127.0.0.1:" + port
 	response, err := g.Get(t.Context(), at+"/redirect", "text/plain")
 	require.NoError(t, err)

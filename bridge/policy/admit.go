@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/strabo-engine/strabo/bridge/acc"
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // Buckets count calls against limits. Implementations are safe for concurrent use; one that several processes share
@@ -86,7 +87,7 @@ func (o *Operation) Admit(ctx context.Context, who Principal, again bool) (Admis
 			admission = Admission{Waited: wait, Limit: limit}
 		}
 	}
-	return admission, sleep(ctx, admission.Waited)
+	return admission, pause.For(ctx, admission.Waited)
 }
 
 // bucket names what a limit counts together. Those of whom the dimension is not known share one.
@@ -102,20 +103,6 @@ func (o *Operation) bucket(at int, by acc.Dimension, who Principal) string {
 	case acc.PerOperation:
 	}
 	return o.Name + "\x00" + strconv.Itoa(at) + "\x00" + string(by) + "\x00" + counted
-}
-
-func sleep(ctx context.Context, wait time.Duration) error {
-	if wait <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // ErrTooManyBuckets says that more agents, subjects or tenants call at a time than a limit keeps account of. It is

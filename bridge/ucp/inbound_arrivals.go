@@ -1,8 +1,8 @@
 package ucp
 
 import (
+	"bytes"
 	"container/list"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -28,13 +28,19 @@ func (a *arrivals) read(w http.ResponseWriter, r *http.Request, limit int64, tim
 	if limited {
 		leave = a.enter(connection)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var body bytes.Buffer
+	// Most bodies fit at once; whoever says that more will come gets the room when it comes.
+	body.Grow(int(min(max(r.ContentLength, 0), mostRoom)) + bytes.MinRead)
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	leave()
 	if limited && err == nil { // Else the server is not to wait for the rest either.
 		_ = connection.SetReadDeadline(time.Time{})
 	}
-	return body, err
+	return body.Bytes(), err
 }
+
+// mostRoom is how many bytes are set aside for a body before it is there.
+const mostRoom = 4096
 
 // enter counts a body that is coming in until leave is called.
 func (a *arrivals) enter(connection *http.ResponseController) (leave func()) {

@@ -61,20 +61,26 @@ func readConsent(asked json.RawMessage, path string) (json.RawMessage, error) {
 	return json.Marshal(purposes)
 }
 
-// readContext reads hints of the buyer's surroundings. Claims that nobody knows are no mistake, but they are texts (UCP
-// 2026-04-08, types/context).
+// readContext reads hints of the buyer's surroundings. Which they are is the platform's to say, and claims that nobody knows
+// are no mistake, but they are texts (UCP 2026-04-08, types/context).
 func readContext(asked enactment.Value) (enactment.Value, error) {
 	members, err := readMembers(asked, "$.context")
 	if members == nil || err != nil {
 		return null, err
 	}
-	var claims struct {
+	var hints struct {
+		Country     string   `json:"address_country"`
+		Region      string   `json:"address_region"`
+		PostalCode  string   `json:"postal_code"`
+		Intent      string   `json:"intent"`
+		Language    string   `json:"language"`
+		Currency    string   `json:"currency"`
 		Eligibility []string `json:"eligibility"`
 	}
-	if err := readAs(asked, "$.context", &claims); err != nil {
+	if err := readAs(asked, "$.context", &hints); err != nil {
 		return enactment.Value{}, err
 	}
-	if len(claims.Eligibility) > mostCodes {
+	if len(hints.Eligibility) > mostCodes {
 		return enactment.Value{}, invalid("$.context.eligibility", "There are more than %d claims.", mostCodes)
 	}
 	return asked, nil

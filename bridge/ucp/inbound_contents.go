@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
@@ -93,6 +94,33 @@ func (a asked) id() (string, error) {
 	return id, readAs(value, "$.id", &id)
 }
 
+// currency gives the one that the body says prices are in, empty where it says none. The schema of 2026-01-11 demands it;
+// since 2026-01-23 it is a hint of the context.
+func (a asked) currency() (string, error) {
+	value, ok := a["currency"]
+	if !ok {
+		return "", nil
+	}
+	var currency string
+	return currency, readAs(value, "$.currency", &currency)
+}
+
+// otherCurrency warns a platform that has named another currency than the checkout is in: which one it is in is the
+// business's to say (UCP 2026-01-23 and later, checkout, currency), but nobody should have to find out by looking closely.
+func otherCurrency(wanted string, standing *model.Standing) []Message {
+	if wanted == "" || standing.Statement == nil {
+		return nil
+	}
+	var currency string
+	if value, ok := standing.Statement.Value("currency"); !ok || read.Into(value, "currency", &currency) != nil || strings.EqualFold(wanted, currency) {
+		return nil
+	}
+	return []Message{{
+		Type: "warning", Code: "currency_not_available", Path: "$.currency",
+		Content: "The prices are in " + currency + ", which is not the currency that was asked for.",
+	}}
+}
+
 // merge puts what was asked for over what there is. Omitted members are kept, null clears, and everything else
 // replaces, but within a fulfillment method.
 func (a asked) merge(before wish) (wish, error) {
@@ -144,21 +172,19 @@ func mergeLines(asked, before enactment.Value) (enactment.Value, error) {
 	}
 	taken := make(map[string]bool)
 	for i, l := range lines {
-		path := fmt.Sprintf("$.line_items[%d]", i)
+		path := func(member string) string { return fmt.Sprintf("$.line_items[%d]%s", i, member) }
 		switch {
 		case l.Item.ID == "":
-			return enactment.Value{}, invalid(path+".item.id", "Each line needs an item with an id.")
+			return enactment.Value{}, invalid(path(".item.id"), "Each line needs an item with an id.")
 		case l.Quantity < 1:
-			return enactment.Value{}, invalid(path+".quantity", "The quantity must be a whole number of at least 1.")
+			return enactment.Value{}, invalid(path(".quantity"), "The quantity must be a whole number of at least 1.")
 		case l.ID != "" && taken[l.ID]:
-			return enactment.Value{}, invalid(path+".id", "Two lines have the id %s.", l.ID)
+			return enactment.Value{}, invalid(path(".id"), "Two lines have the id %s.", l.ID)
 		}
 		taken[l.ID] = true
 	}
-	for i, l := range lines {
-		if l.ParentID != "" && (l.ParentID == l.ID || !taken[l.ParentID]) {
-			return enactment.Value{}, invalid(fmt.Sprintf("$.line_items[%d].parent_id", i), "There is no other line %s.", l.ParentID)
-		}
+	if err := checkParents(lines, taken); err != nil {
+		return enactment.Value{}, err
 	}
 	next := 1
 	for i := range lines {
@@ -176,6 +202,33 @@ func mergeLines(asked, before enactment.Value) (enactment.Value, error) {
 		taken[l.ID] = true
 	}
 	return enactment.MustValue(lines), nil
+}
+
+// checkParents refuses a line that is below a line that is not there, or in the end below itself: nobody could lay such
+// lines out. Given are the lines and the ids that they have.
+func checkParents(lines []model.WishedLine, taken map[string]bool) error {
+	if !slices.ContainsFunc(lines, func(l model.WishedLine) bool { return l.ParentID != "" }) {
+		return nil
+	}
+	parents := make(map[string]string, len(lines))
+	for i, l := range lines {
+		if l.ParentID != "" && (l.ParentID == l.ID || !taken[l.ParentID]) {
+			return invalid(fmt.Sprintf("$.line_items[%d].parent_id", i), "There is no other line %s.", l.ParentID)
+		}
+		if l.ID != "" {
+			parents[l.ID] = l.ParentID
+		}
+	}
+	for i, l := range lines {
+		above := l.ParentID
+		for steps := 0; above != "" && steps < len(lines); steps++ {
+			above = parents[above]
+		}
+		if above != "" {
+			return invalid(fmt.Sprintf("$.line_items[%d].parent_id", i), "The line %s is below itself, or below lines that are.", cmp.Or(l.ID, l.Item.ID))
+		}
+	}
+	return nil
 }
 
 func usedBefore(known []model.WishedLine, id string) bool {
@@ -204,7 +257,7 @@ func mergeFulfillment(asked, before enactment.Value) (enactment.Value, error) {
 		wanted.Methods = []shippingMethod{}
 	}
 	for i := range wanted.Methods {
-		if err := checkDestinations(wanted.Methods[i].Destinations, fmt.Sprintf("$.fulfillment.methods[%d].destinations", i)); err != nil {
+		if err := checkDestinations(wanted.Methods[i].Destinations, i); err != nil {
 			return enactment.Value{}, err
 		}
 		for _, old := range known.Methods {
@@ -218,13 +271,16 @@ func mergeFulfillment(asked, before enactment.Value) (enactment.Value, error) {
 }
 
 // checkDestinations refuses two destinations of one id, for nobody could say which of them is selected.
-func checkDestinations(destinations []model.Destination, path string) error {
+func checkDestinations(destinations []model.Destination, method int) error {
+	path := func(member string) string {
+		return fmt.Sprintf("$.fulfillment.methods[%d].destinations%s", method, member)
+	}
 	if len(destinations) > mostDestinations {
-		return invalid(path, "There are more than %d destinations.", mostDestinations)
+		return invalid(path(""), "There are more than %d destinations.", mostDestinations)
 	}
 	for i, d := range destinations {
 		if d.ID != "" && slices.ContainsFunc(destinations[:i], func(other model.Destination) bool { return other.ID == d.ID }) {
-			return invalid(fmt.Sprintf("%s[%d].id", path, i), "Two destinations have the id %s.", d.ID)
+			return invalid(path(fmt.Sprintf("[%d].id", i)), "Two destinations have the id %s.", d.ID)
 		}
 	}
 	return nil

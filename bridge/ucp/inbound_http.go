@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -265,19 +264,27 @@ func unsound() *problem {
 	return &problem{status: http.StatusBadRequest, code: "INVALID_REQUEST", detail: "The body is not sound JSON."}
 }
 
-var (
-	agentVersion = regexp.MustCompile(`(?:^|[;,\s])version="([^"]*)"`)
-	agentProfile = regexp.MustCompile(`(?:^|[;,\s])profile="([^"]*)"`)
-)
+// agentSays finds a parameter of a UCP-Agent header, whatever else the header says.
+func agentSays(header, parameter string) (value string, ok bool) {
+	for at := 0; ; {
+		next := strings.Index(header[at:], parameter+`="`)
+		if next < 0 {
+			return "", false
+		}
+		from := at + next
+		at = from + len(parameter) + len(`="`)
+		if from > 0 && !strings.ContainsRune(";, \t\r\n\f", rune(header[from-1])) {
+			continue // the end of another parameter's name
+		}
+		value, _, ok = strings.Cut(header[at:], `"`)
+		return value, ok
+	}
+}
 
 // checkAgent refuses a platform that says that it speaks a newer version than the bridge. Versions are dates, so their
 // order is that of their text.
 func checkAgent(header string) error {
-	if !strings.Contains(header, "version") {
-		return nil
-	}
-	found := agentVersion.FindStringSubmatch(header)
-	if found == nil || found[1] <= Release {
+	if version, ok := agentSays(header, "version"); !ok || version <= Release {
 		return nil
 	}
 	return &problem{
@@ -291,11 +298,11 @@ const longestProfile = 2048
 
 // profileIn gives the URL of the platform's profile in a UCP-Agent header; nil if it has none.
 func profileIn(header string) any {
-	found := agentProfile.FindStringSubmatch(header)
-	if found == nil || len(found[1]) > longestProfile {
+	profile, ok := agentSays(header, "profile")
+	if !ok || len(profile) > longestProfile {
 		return nil
 	}
-	return found[1]
+	return profile
 }
 
 // base gives the URL under which the request reached the bridge.

@@ -31,7 +31,8 @@ func (k *keyEntry) encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ucp: inbound: an idempotency key: %w", err)
 	}
-	return append(append(head, '\n'), k.body...), nil
+	value := make([]byte, 0, len(head)+1+len(k.body))
+	return append(append(append(value, head...), '\n'), k.body...), nil
 }
 
 func decodeKey(entry keyvalue.Entry) (*keyEntry, error) {
@@ -61,7 +62,10 @@ func keyName(key string) string {
 	return "key." + hex.EncodeToString(sum[:])
 }
 
-var tokens = base32.StdEncoding.WithPadding(base32.NoPadding)
+var tokens = base32.NewEncoding(tokenLetters).WithPadding(base32.NoPadding)
+
+// tokenLetters are what a token is made of.
+const tokenLetters = "abcdefghijklmnopqrstuvwxyz234567"
 
 // tokenOf makes what ids of attempts are made of: of the key, so that repeating a request repeats its attempts; at random
 // where there is none.
@@ -70,7 +74,7 @@ func tokenOf(key string) string {
 		key = uuid.NewString()
 	}
 	sum := sha256.Sum256([]byte("token\n" + key))
-	return strings.ToLower(tokens.EncodeToString(sum[:16]))
+	return tokens.EncodeToString(sum[:16])
 }
 
 // checkoutPrefix begins every checkout id.
@@ -82,7 +86,7 @@ func checkoutID(token string) string { return checkoutPrefix + token }
 // isCheckoutID tells whether there may be a checkout with an id.
 func isCheckoutID(id string) bool {
 	token, ok := strings.CutPrefix(id, checkoutPrefix)
-	return ok && len(token) == tokens.EncodedLen(16) && strings.Trim(token, "abcdefghijklmnopqrstuvwxyz234567") == ""
+	return ok && len(token) == tokens.EncodedLen(16) && strings.Trim(token, tokenLetters) == ""
 }
 
 // flight is the request with a key that this process is answering.

@@ -117,6 +117,10 @@ func (in *Inbound) create(ctx context.Context, c call) (*result, error) {
 	if _, ok := asked["line_items"]; !ok {
 		return nil, invalid("$.line_items", "line_items are missing.")
 	}
+	currency, err := asked.currency()
+	if err != nil {
+		return nil, err
+	}
 	wanted, err := asked.merge(nothing)
 	if err != nil {
 		return nil, err
@@ -149,7 +153,8 @@ func (in *Inbound) create(ctx context.Context, c call) (*result, error) {
 		return nil, said(standing.Refused, "reason", statusOfRefusal)
 	}
 	// What was answered at first, also if the request is repeated after more has happened.
-	return in.showing(&c, http.StatusCreated, s.at(1, standing))
+	standing = s.at(1, standing)
+	return in.showing(&c, http.StatusCreated, standing, otherCurrency(currency, &standing)...)
 }
 
 // reused tells whether a Create was refused because its key has made another checkout; or the same, asked for in another
@@ -189,6 +194,10 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 	} else if id != "" && id != c.id {
 		return nil, invalid("$.id", "The body is about another checkout than the path.")
 	}
+	currency, err := asked.currency()
+	if err != nil {
+		return nil, err
+	}
 	s, standing, err := in.find(ctx, c.id, adapter.Latest)
 	if err != nil {
 		return nil, err
@@ -203,7 +212,7 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 		// The request is repeated, or was just made; what another process has done for it may have come to light while
 		// it was waited for.
 		if own := s.own(request); own != nil {
-			return in.changed(ctx, &c, s, own)
+			return in.changed(ctx, &c, s, own, currency)
 		}
 		if err != nil {
 			return nil, err
@@ -242,8 +251,8 @@ func (in *Inbound) update(ctx context.Context, c call) (*result, error) {
 	return nil, busy("The checkout is being changed by others.")
 }
 
-// changed waits for the answer to an update.
-func (in *Inbound) changed(ctx context.Context, c *call, s *session, update *enactment.Instance) (*result, error) {
+// changed waits for the answer to an update, which has named a currency.
+func (in *Inbound) changed(ctx context.Context, c *call, s *session, update *enactment.Instance, currency string) (*result, error) {
 	var was model.Standing
 	var rejected *enactment.Instance
 	now, err := s.await(ctx, "The change", func(now model.Standing) bool {
@@ -272,7 +281,7 @@ func (in *Inbound) changed(ctx context.Context, c *call, s *session, update *ena
 	case was.Ended():
 		return nil, tooLate("The change", &now)
 	}
-	return in.showing(c, http.StatusOK, was)
+	return in.showing(c, http.StatusOK, was, otherCurrency(currency, &was)...)
 }
 
 // changeable waits until nothing is to be answered, so that the checkout can be changed or paid. The problem says why it

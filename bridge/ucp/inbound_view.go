@@ -101,7 +101,12 @@ func (in *Inbound) view(s model.Standing, mandated bool, more ...Message) (json.
 		}
 		totals = string(text)
 	}
-	out := make([]byte, 0, 4096)
+	messages := value("messages")
+	if s.Ended() { // What lacked is of no matter any more.
+		messages = "[]"
+	}
+	const rest = 1024 // what is not counted
+	out := make([]byte, 0, len(value("checkout"))+len(totals)+len(messages)+len(in.handlers)+rest)
 	out = append(out, `{"ucp":{"version":"`+Release+`","capabilities":[`...)
 	out = appendCapability(out, checkoutCapability)
 	for _, extension := range []struct {
@@ -128,10 +133,6 @@ func (in *Inbound) view(s model.Standing, mandated bool, more ...Message) (json.
 		if text := body[name]; text != "" && (name != "continue_url" || !s.Ended()) {
 			out = append(append(append(append(out, `,"`...), name...), `":`...), text...)
 		}
-	}
-	messages := value("messages")
-	if s.Ended() { // What lacked is of no matter any more.
-		messages = "[]"
 	}
 	if len(more) > 0 {
 		text, err := withMessages(messages, more)

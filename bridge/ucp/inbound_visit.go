@@ -3,7 +3,6 @@ package ucp
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,7 +37,9 @@ func (in *Inbound) enter(ctx context.Context, cid string, how adapter.Freshness)
 func (s *session) leave() { s.visit.Close(s.again) }
 
 func (s *session) standing() model.Standing {
-	return model.StandingOf(slices.Values(s.visit.Instances()))
+	var standing model.Standing
+	standing.FoldAll(s.visit.Instances())
+	return standing
 }
 
 // refresh learns what other processes have done.
@@ -52,23 +53,23 @@ func (s *session) refresh(ctx context.Context) error {
 
 // await waits until something is found in how the checkout stands. The error is [unanswered].
 func (s *session) await(ctx context.Context, what string, found func(model.Standing) bool) (model.Standing, error) {
+	// Another process may be the one that answers; of that the log alone knows.
+	look := time.NewTimer(lookInterval)
+	defer look.Stop()
 	for {
 		changed := s.visit.Changed()
 		standing := s.standing()
 		if found(standing) {
 			return standing, nil
 		}
-		// Another process may be the one that answers; of that the log alone knows.
-		look := time.NewTimer(lookInterval)
+		look.Reset(lookInterval)
 		select {
 		case <-changed:
-			look.Stop()
 		case <-look.C:
 			if err := s.refresh(ctx); err != nil && ctx.Err() == nil {
 				return model.Standing{}, err
 			}
 		case <-ctx.Done():
-			look.Stop()
 			s.again = true
 			return model.Standing{}, unanswered(what)
 		}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,6 +149,9 @@ func (w *webhooks) ask(ctx context.Context, method, target string, body []byte, 
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%w: it is no URL of HTTP", errNobody)
 	}
+	if strings.HasSuffix(strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), ".invalid") {
+		return nil, fmt.Errorf("%w: no host has a name below .invalid (RFC 6761)", errNobody)
+	}
 	ctx, cancel := context.WithTimeout(ctx, webhookTime)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
@@ -170,4 +174,37 @@ func (w *webhooks) ask(ctx context.Context, method, target string, body []byte, 
 		return nil, fmt.Errorf("it answers %s", response.Status)
 	}
 	return answer, nil
+}
+
+// webhookBody is what a platform is told of an order in its release: since 2026-04-08 the order, in 2026-01-23 the order
+// with the event's id and time, and in 2026-01-11 what the public servers send, which name the event and wrap the order.
+func webhookBody(release wire.Release, n *notice, view orderView) ([]byte, error) {
+	if release == wire.January11 {
+		return json.Marshal(struct {
+			Event    string    `json:"event_type"`
+			Checkout string    `json:"checkout_id"`
+			Order    orderView `json:"order"`
+		}{n.Event, n.Checkout, view})
+	}
+	text, err := json.Marshal(view)
+	if err != nil {
+		return nil, err
+	}
+	said, err := wire.Decode(text)
+	if err != nil {
+		return nil, err
+	}
+	order, err := wire.January11.DecodeOrder(wire.Exchange{}, said)
+	if err != nil {
+		return nil, err
+	}
+	capability := wire.Object{"version": string(release)}
+	order["ucp"] = wire.Object{"capabilities": wire.Object{orderCapability: []any{capability}}}
+	if said, err = release.EncodeOrder(order); err != nil {
+		return nil, err
+	}
+	if release == wire.January23 {
+		said["event_id"], said["created_time"] = n.name, n.Since.UTC().Format(time.RFC3339)
+	}
+	return wire.Encode(said)
 }

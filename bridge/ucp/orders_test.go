@@ -92,6 +92,10 @@ type stand struct {
 }
 
 func newStand(t *testing.T, shop *kiosk, look time.Duration) *stand {
+	return newStandIn(t, wire.January23, shop, look)
+}
+
+func newStandIn(t *testing.T, release wire.Release, shop *kiosk, look time.Duration) *stand {
 	s := &stand{t: t, shop: shop, store: keyvalue.NewMemory(0)}
 	var err error
 	s.key, err = signature.Generate("k")
@@ -100,7 +104,7 @@ func newStand(t *testing.T, shop *kiosk, look time.Duration) *stand {
 	require.NoError(t, err)
 	s.exec = syncserver.NewLocal(rules)
 	s.here = s.orders(look)
-	outbound, err := ucp.NewOutbound(rules, s.exec, &ucp.Business{URL: kioskURL, Endpoint: kioskURL, Release: wire.January23}, ucp.OutboundOptions{
+	outbound, err := ucp.NewOutbound(rules, s.exec, &ucp.Business{URL: kioskURL, Endpoint: kioskURL, Release: release}, ucp.OutboundOptions{
 		Caller: shop, Orders: s.here, Approvals: policy.StandingGrant{By: "ada"}, Logger: slog.New(slog.DiscardHandler),
 		Principal: func(context.Context, enactment.Key, enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: "p", Subject: "ada"}, nil
@@ -180,6 +184,24 @@ func (s *stand) tells(to *ucp.Orders, id string, at time.Time, order string) int
 	to.ServeHTTP(w, r)
 	synctest.Wait()
 	return w.Code
+}
+
+// TestUnsignedOrders: of a shop without a key the platform looks for itself what it was told, but since 2026-04-08 a webhook
+// has to be signed.
+func TestUnsignedOrders(t *testing.T) {
+	for release, want := range map[wire.Release]int{wire.January23: http.StatusOK, wire.April2026: http.StatusUnauthorized} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStandIn(t, release, &kiosk{}, -1)
+			defer s.stop()
+			s.opens()
+			s.pays()
+			w := httptest.NewRecorder()
+			s.here.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(orderOf("shipped")+"}")))
+			synctest.Wait()
+			require.Equal(t, want, w.Code, release)
+			require.Empty(t, s.changed, "and that it has shipped, nobody has signed")
+		})
+	}
 }
 
 // TestOrdersBeforeTheOrder: what comes before it is known that there is an order waits, and as much of it as has room.

@@ -70,9 +70,16 @@ type OutboundOptions struct {
 	// Signer signs the requests, with a key that is in the platform's profile. Without it they are not signed, and shops
 	// that check signatures will refuse them.
 	Signer *signature.Signer
+	// Signed tells that what the shop answers has to be signed by it, a refusal as well as an order: what is not is not
+	// believed, as an answer that was lost. It takes a shop of 2026-04-08 that publishes keys, see [ErrUnsigned]. Without it
+	// a signature is verified where there is one: see [AnswerError].
+	Signed bool
+	// Key finds a key in the profile of the shop that was not there when it was discovered, as profiles.Fetcher does, and all
+	// of them an hour later; nil for a fetcher of its own, which goes nowhere that a shop should not lead to.
+	Key func(ctx context.Context, profileURL, id string) (negotiation.Key, error)
 	// Mandates tells that the platform makes mandates (AP2): its profile has the extension and a key, see [OfferMandates].
 	// At a shop that takes them (see [Business.TakesMandates]) every checkout has to be signed by the shop, with a key of its
-	// profile as it was discovered; one that is not is NeedsInput with an error that cannot be recovered from. What is Offered
+	// profile; one that is not is NeedsInput with an error that cannot be recovered from. What is Offered
 	// has in checkout.ap2.checkout the whole of it as it came, and nothing is paid without a mandate for that in the
 	// credential's ap2.checkout_mandate: see [mandate.Signer]. It needs UCPIncremental.
 	Mandates bool
@@ -146,7 +153,11 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if err != nil {
 		return nil, fmt.Errorf("ucp: outbound: %w", err)
 	}
-	o := &Outbound{business: business, idle: func() {}}
+	keys, idle, err := keysOf(business, options)
+	if err != nil {
+		return nil, fmt.Errorf("ucp: outbound: %w", err)
+	}
+	o := &Outbound{business: business, idle: idle}
 	caller := options.Caller
 	if caller == nil {
 		client := options.Client
@@ -156,9 +167,12 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 			if err != nil {
 				return nil, fmt.Errorf("ucp: outbound: %w", err)
 			}
-			client, o.idle = own.Client(), own.CloseIdleConnections
+			client, o.idle = own.Client(), func() { own.CloseIdleConnections(); idle() }
 		}
 		caller = bridge.NewHTTPCaller(client, options.Timeout, options.MaxResponse)
+	}
+	if caller, err = verifying(caller, business, keys, options); err != nil {
+		return nil, fmt.Errorf("ucp: outbound: %w", err)
 	}
 	if options.Signer != nil {
 		caller = &signingCaller{release, options.Signer, caller}
@@ -166,7 +180,11 @@ func NewOutbound(rules *enactment.Rules, exec adapter.Executor, business *Busine
 	if business.Transport == negotiation.MCP {
 		caller = mcp.NewCaller(business.Endpoint, release, caller)
 	}
-	caller = &releaseCaller{release: release, business: business, mandates: mandates, below: caller}
+	believes := &releaseCaller{release: release, business: business, below: caller}
+	if mandates {
+		believes.keys = keys
+	}
+	caller = believes
 	governing := options.Policy
 	if governing == nil {
 		contracts, err := Contracts()

@@ -32,7 +32,7 @@ func TestAgreedToLater(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, questions.Close()) })
 			hasher := audit.NewHasher([]byte("a key that is long enough for tests"))
 			m := openApril(t, shop, func(o *ucp.OutboundOptions) {
-				o.Approvals, o.Hasher, o.Patience.Deadline = questions, hasher, time.Minute
+				o.Approvals, o.Hasher = questions, hasher
 			})
 			m.opens(ada, "Offered")
 			m.pays(1)
@@ -40,7 +40,7 @@ func TestAgreedToLater(t *testing.T) {
 			require.Eventually(t, func() bool {
 				asked, err = questions.List(t.Context())
 				return err == nil && len(asked) == 1
-			}, 30*time.Second, 2*time.Millisecond)
+			}, time.Minute, 2*time.Millisecond)
 			if test.restarts {
 				m.stop()
 			}

@@ -32,6 +32,8 @@ type aprilShop struct {
 	pay func(checkout doc) doc
 	// script is what is answered to the next requests of a kind instead, one each.
 	script map[string][]http.HandlerFunc
+	// seal may add to the header of an answer, which has its Content-Type, and gives the body that is sent.
+	seal func(line string, status int, header http.Header, body []byte) []byte
 	// after is called once a request was executed, before it is answered; it may panic with http.ErrAbortHandler.
 	after func(line string)
 }
@@ -95,14 +97,18 @@ func (s *aprilShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.answers[key] = answer
 		}
 	}
-	after := s.after
+	after, seal := s.after, s.seal
 	s.mu.Unlock()
 	if after != nil {
 		after(line)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	text := answer.body
+	if seal != nil {
+		text = seal(line, answer.status, w.Header(), text)
+	}
 	w.WriteHeader(answer.status)
-	_, _ = w.Write(answer.body)
+	_, _ = w.Write(text)
 }
 
 func (s *aprilShop) execute(line string, body []byte) aprilAnswer {

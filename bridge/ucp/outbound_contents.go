@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
 )
 
 // contained is what is wanted of a checkout, or what one has. It is read tolerantly: what has another shape is not there.
@@ -134,11 +136,8 @@ func quantityOf(value any) int64 {
 	if !ok {
 		return uncertain
 	}
-	if whole, err := number.Int64(); err == nil && whole >= 0 {
+	if whole, err := read.Whole(number.String()); err == nil && whole >= 0 {
 		return whole
-	}
-	if broken, err := number.Float64(); err == nil && broken >= 0 && broken < 1<<53 && broken == float64(int64(broken)) {
-		return int64(broken)
 	}
 	return uncertain
 }

@@ -59,11 +59,16 @@ var (
 // opens creates a checkout and gives what the shop says of it.
 func (m *market) opens(buyer any, action string) adapter.Observation {
 	m.t.Helper()
-	m.attempt("Create", adapter.Values{
+	m.attempt("Create", opening(buyer))
+	return m.expect(action)
+}
+
+// opening is what a Create of two lamps binds.
+func opening(buyer any) adapter.Values {
+	return adapter.Values{
 		"rev": 0, "profile": "https://platform.example/p", "line_items": twoLamps, "buyer": buyer,
 		"fulfillment": nil, "discounts": nil, "instruments": nil, "context": nil,
-	})
-	return m.expect(action)
+	}
 }
 
 func (m *market) updates(rev int, buyer any) {
@@ -255,6 +260,25 @@ func TestIncrementalTotals(t *testing.T) {
 			require.Empty(t, m.diverged)
 		})
 	}
+}
+
+// TestIncrementalTotalsWrittenOtherwise: a shop that writes whole numbers as fractions or with exponents is bought from.
+func TestIncrementalTotalsWrittenOtherwise(t *testing.T) {
+	shop := newAprilShop(t)
+	shop.state = func(checkout doc) {
+		needsEmail(checkout)
+		checkout["line_items"].([]any)[0].(doc)["quantity"] = json.Number("2.0")
+		checkout["totals"] = []any{
+			doc{"type": "subtotal", "amount": json.Number("2000.0")},
+			doc{"type": "discount", "amount": json.Number("-5e2")},
+			doc{"type": "total", "amount": json.Number("15e2")},
+		}
+	}
+	m := openApril(t, shop)
+	require.Equal(t, int64(1500), total(t, m.opens(ada, "Offered")))
+	m.pays(1)
+	m.expect("Completed")
+	require.Empty(t, m.diverged)
 }
 
 // TestIncrementalTotalsChanged: what was offered is not what the shop wants by now, so it is not paid but offered anew.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/strabo-engine/strabo/bridge"
 	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
-	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -54,12 +53,7 @@ func mandated(payment bridge.Hook) bridge.Hook {
 // is neither paid nor a place to send anybody to: an error says so, which nobody can recover from. What has become of it
 // is told all the same, for whoever has signed what, an order is one.
 func (c *releaseCaller) believed(ctx context.Context, text []byte, model wire.Object) error {
-	got, err := mandate.VerifyAuthorization(ctx, text, func(_ context.Context, id string) (negotiation.Key, error) {
-		if key, ok := c.business.Profile.Key(id); ok {
-			return key, nil
-		}
-		return negotiation.Key{}, &negotiation.Error{Code: negotiation.KeyNotFound, Content: "The shop's profile has no such key."}
-	})
+	got, err := mandate.VerifyAuthorization(ctx, text, c.keys)
 	var wrong *mandate.Error
 	switch {
 	case err == nil:

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -72,7 +71,6 @@ func TestPublicShops(t *testing.T) {
 			return openMarket(t, url, func(o *ucp.OutboundOptions) {
 				t.Cleanup(transport.CloseIdleConnections)
 				o.Client = &http.Client{Transport: l}
-				o.Patience.Deadline = 20 * time.Second // The Node sample may take more than one for an answer.
 			}), l
 		}
 		buyer := doc{"full_name": "John Doe", "email": "john.doe@example.com"}

@@ -20,9 +20,10 @@ import (
 type releaseCaller struct {
 	release  wire.Release
 	business *Business
-	// mandates tells that the extension is active, so that the shop has to have signed what it says of a checkout.
-	mandates bool
-	below    bridge.Caller
+	// keys are those of the shop where mandates are active, so that it has to have signed what it says of a checkout; nil
+	// where they are not.
+	keys  signature.Keys
+	below bridge.Caller
 }
 
 // Call implements [bridge.Caller].
@@ -49,6 +50,9 @@ func (c *releaseCaller) Call(ctx context.Context, request bridge.Request) (bridg
 	if err != nil {
 		return response, err
 	}
+	if err := sound(response.Body); err != nil {
+		return bridge.Response{}, &AnswerError{response.Status, err}
+	}
 	said, err := wire.Decode(response.Body)
 	if err != nil {
 		return response, nil
@@ -60,7 +64,7 @@ func (c *releaseCaller) Call(ctx context.Context, request bridge.Request) (bridg
 	if model["code"] != nil && response.Status >= http.StatusInternalServerError {
 		return response, nil // It says nothing but that it failed, and that in its own words.
 	}
-	if id, _ := model["id"].(string); c.mandates && operation != wire.GetOrder && id != "" {
+	if id, _ := model["id"].(string); c.keys != nil && operation != wire.GetOrder && id != "" {
 		if err := c.believed(ctx, response.Body, model); err != nil {
 			return response, err
 		}

@@ -84,7 +84,7 @@ func (s *aprilShop) in(release wire.Release, transport negotiation.Transport) ht
 		write(w, status, model)
 	})
 	if transport == negotiation.MCP {
-		return mcp.NewHandler(rest, release, "lamps", "1")
+		return mcp.NewHandler(rest, release, "lamps", "1", nil)
 	}
 	return rest
 }
@@ -321,7 +321,7 @@ func TestResumedPaymentIsNotDeclined(t *testing.T) {
 	m.pays(1)
 	receive(m, arrived)
 	m.stop()
-	m.business.Release = wire.January23
+	m.business.Release, m.options.Patience.Deadline = wire.January23, time.Second
 	m.start()
 	select {
 	case u := <-m.unknown:

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
@@ -20,13 +19,14 @@ import (
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 func TestMain(m *testing.M) {
 	testspeed.Raise()
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 // market has a platform to play with and an outbound bridge to a shop.
@@ -104,7 +104,7 @@ func openMarketOf(
 		Approvals:  policy.StandingGrant{By: "john"},
 		OnUnknown:  func(u bridge.Unsettled) { m.unknown <- u },
 		OnDiverged: func(d bridge.Divergence) { m.diverged <- d },
-		Patience:   bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond, Deadline: time.Second},
+		Patience:   bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond},
 	}
 	for _, change := range change {
 		change(&m.options)
@@ -130,6 +130,27 @@ func (m *market) start() {
 	m.outbound, err = ucp.NewOutbound(m.rules, m.exec, m.business, m.options)
 	require.NoError(m.t, err)
 	m.stop = m.background(m.outbound.Run)
+}
+
+// impatient has the bridge be another, which asks for a second alone what became of a request that it may not send again.
+func (m *market) impatient() {
+	m.t.Helper()
+	m.stop()
+	m.options.Patience.Deadline = time.Second
+	m.start()
+}
+
+// unsettled waits until the bridge says that nobody knows what became of a request. Where the machine was so slow that the
+// bridge had no time for all that it is to do before, it takes that up again.
+func (m *market) unsettled(enough func(bridge.Unsettled) bool) bridge.Unsettled {
+	m.t.Helper()
+	for {
+		u := <-m.unknown
+		if enough(u) {
+			return u
+		}
+		require.NoError(m.t, m.outbound.Settle(m.t.Context(), u.Enactment))
+	}
 }
 
 // background runs something until the test ends or stop is called, which waits for it.

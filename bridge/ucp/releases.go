@@ -111,11 +111,11 @@ func Releases(inner http.Handler, options ReleasesOptions) (http.Handler, error)
 		below := releasesPath + string(release)
 		rest := &releaseHandler{businessReleases: r, release: release}
 		if release == wire.January11 { // The business speaks it itself, over REST.
-			mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(knowing(inner), release, options.Name, options.Version)))
+			mux.Handle(below+"/mcp", rest.overMCP(mcp.NewHandler(knowing(inner), release, options.Name, options.Version, r.log)))
 			continue
 		}
 		mux.Handle(below+"/", rest.signing(http.StripPrefix(below, rest)))
-		mux.Handle(below+"/mcp", rest.signing(rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), release, options.Name, options.Version))))
+		mux.Handle(below+"/mcp", rest.signing(rest.overMCP(mcp.NewHandler(http.HandlerFunc(rest.serve), release, options.Name, options.Version, r.log))))
 		mux.HandleFunc("GET "+below+discoveryPath, func(w http.ResponseWriter, request *http.Request) {
 			r.profile(w, request, release)
 		})

@@ -25,16 +25,23 @@ type releaseHandler struct {
 
 // ServeHTTP implements [http.Handler]. The path is the one below the release.
 func (h *releaseHandler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	if h.admit(w, request) {
+		h.serve(w, request)
+	}
+}
+
+// admit reads a request to its end and verifies it; one that is not admitted is answered.
+func (h *releaseHandler) admit(w http.ResponseWriter, request *http.Request) bool {
 	body, ok := h.read(w, w, request)
 	if !ok {
-		return
+		return false
 	}
 	if err := h.verify(request, body); err != nil {
 		h.refuse(w, request, err)
-		return
+		return false
 	}
 	request.Body = newBody(body)
-	h.serve(w, request)
+	return true
 }
 
 func newBody(body []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(body)) }
@@ -355,7 +362,7 @@ func (h *releaseHandler) refuse(w http.ResponseWriter, request *http.Request, er
 	case errors.As(err, &known):
 		h.log.InfoContext(request.Context(), "ucp: request refused", "code", known.Code, "error", err)
 		model["code"], model["content"] = string(known.Code), known.Content
-		h.say(w, request, known.Status(), model)
+		h.say(w, request, known.Code.Status(), model)
 	case errors.As(err, &wrong):
 		model["code"], model["content"] = wrong.code, wrong.content
 		h.say(w, request, wrong.status, model)

@@ -127,6 +127,9 @@ func (h *releaseHandler) retellMessage(model, message wire.Object, active activi
 	if rest, ok := strings.CutPrefix(path, "$.payment_data"); ok {
 		message["path"] = fmt.Sprintf("$.payment.instruments[%d]%s", pays, rest)
 	}
+	if path == "$.currency" { // A hint of the context, since 2026-01-23.
+		message["path"] = "$.context.currency"
+	}
 	if message["code"] == "resource_not_found" {
 		message["code"] = "not_found"
 	}

@@ -8,8 +8,6 @@ type (
 	Total = model.Total
 	// Message tells a platform what is wrong, must be shown, or is good to know.
 	Message = model.Message
-	// Link is a page to be shown with every checkout.
-	Link = model.Link
 	// PaymentHandler is a way to pay, as discovery offers it.
 	PaymentHandler = model.PaymentHandler
 )

@@ -1,30 +1,6 @@
 package main
 
-import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"os"
-	"regexp"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/strabo-engine/strabo/adapter"
-	"github.com/strabo-engine/strabo/bridge"
-	"github.com/strabo-engine/strabo/bridge/audit"
-	"github.com/strabo-engine/strabo/bridge/guard"
-	"github.com/strabo-engine/strabo/bridge/ucp"
-	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
-	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
-	"github.com/strabo-engine/strabo/bridge/ucp/signature"
-	"github.com/strabo-engine/strabo/bridge/ucp/wire"
-	"github.com/strabo-engine/strabo/cmd/strabo/internal/counter"
-	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
-	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
-)
+import "time"
 
 type buyCommand struct {
 	Business string   `required:"" placeholder:"URL" help:"The shop; its discovery document is looked for below."`
@@ -62,11 +38,12 @@ type buyCommand struct {
 	Ask    string `group:"Policy" type:"path" placeholder:"DIR" help:"Pay only when somebody has agreed with strabo approvals; the question is put into this directory (DIR.key, or that of --audit, has the key of its digests). Without it the command itself agrees."`
 	Audit  string `group:"Policy" type:"path" placeholder:"FILE" help:"Append to an audit what is asked of the shop and what is not, for strabo audit. What changes anything does not leave unless it is in there first. FILE.key has the key of its hashes."`
 
-	Profile      string `group:"Platform" placeholder:"URL" help:"Where the platform's profile is, which shops of UCP 2026-01-23 and later fetch; {release} in it stands for the release that is spoken. See strabo profile. Without it the oldest release is spoken that the shop knows."`
-	SigningKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that requests are signed with. The profile has the public one."`
-	SigningKeyID string `group:"Platform" name:"signing-key-id" default:"platform-1" placeholder:"ID" help:"The id of the key in the profile: ${default}."`
-	MandateKey   string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that mandates are signed with (AP2), where the shop takes them: then nothing is paid without. The profile has the public one; see strabo profile --mandate-key."`
-	MandateKeyID string `group:"Platform" name:"mandate-key-id" default:"mandate-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
+	Profile       string `group:"Platform" placeholder:"URL" help:"Where the platform's profile is, which shops of UCP 2026-01-23 and later fetch; {release} in it stands for the release that is spoken. See strabo profile. Without it the oldest release is spoken that the shop knows."`
+	SigningKey    string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that requests are signed with. The profile has the public one."`
+	SigningKeyID  string `group:"Platform" name:"signing-key-id" default:"platform-1" placeholder:"ID" help:"The id of the key in the profile: ${default}."`
+	RequireSigned bool   `group:"Platform" name:"require-signed" help:"Believe only answers that the shop has signed, as shops of UCP 2026-04-08 may. Without it a signature is verified where there is one."`
+	MandateKey    string `group:"Platform" type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that mandates are signed with (AP2), where the shop takes them: then nothing is paid without. The profile has the public one; see strabo profile --mandate-key."`
+	MandateKeyID  string `group:"Platform" name:"mandate-key-id" default:"mandate-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
 
 	Follow    bool          `group:"Following" help:"When the order is placed, say what becomes of it, until all of it is delivered."`
 	FollowFor time.Duration `group:"Following" name:"follow-for" default:"24h" help:"How long to follow: ${default}."`
@@ -105,6 +82,10 @@ Every call is made under the contracts of protocols/simple-ucp.contracts.yaml: t
 With --mandate-key, and at a shop that takes mandates, what the shop says of the checkout has to be signed by it, and the ` +
 		`payment comes with a mandate for just that, good until the checkout expires.
 
+What a shop of UCP 2026-04-08 has signed is verified, with the keys of its profile: an answer whose signature is wrong is no ` +
+		`answer, and what became of the request is asked for. With --require-signed an answer without a signature is none either; a shop that signs nothing is ` +
+		`not bought at then.
+
 With --follow the command stays when the order is placed, and prints what the shop says of it: what was shipped and ` +
 		`delivered, and what was adjusted. It asks the shop (UCP 2026-04-08; shops of the older releases may have that, too), ` +
 		`and with --webhooks it is told. A shop finds the webhook in the platform's profile, at http://ADDR/{release} unless ` +
@@ -135,6 +116,7 @@ func (buyCommand) examples() string {
   strabo buy --business https://shop.example --item lamp --ask approvals --audit audit.jsonl --timeout 1h
   strabo buy --business http://localhost:8182 --item oil-lamp --country GR --follow --webhooks 127.0.0.1:8286
   strabo buy --business https://shop.example --item lamp --profile 'https://me.example/{release}' --mandate-key mandates.pem
+  strabo buy --business https://shop.example --item lamp --profile 'https://me.example/{release}' --require-signed
   strabo buy --business http://localhost:8182 --item orchid_white --json | jq -r 'select(.status).url'
 `
 }
@@ -144,273 +126,3 @@ const deliveryExtension = "dev.ucp.shopping.fulfillment"
 
 // defaultOrderID is the purchase in a journal that is meant where none is named.
 const defaultOrderID = "order"
-
-var (
-	orderIDForm  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	currencyForm = regexp.MustCompile(`^[A-Za-z]{3}$`)
-)
-
-// check says what is wrong with the flags.
-func (c *buyCommand) check() error {
-	switch {
-	case c.Quantity < 1:
-		return fmt.Errorf("--quantity is %d: at least 1 is needed", c.Quantity)
-	case slices.Contains(c.Item, ""):
-		return errors.New("--item is empty: the id of what to buy is needed")
-	case strings.HasPrefix(strings.ToLower(c.Business), "http://") && !guard.IsLoopback(c.Business) && !c.PlainHTTP:
-		return fmt.Errorf("--business %s is not on https: anybody on the way could read the payment; --plain-http is needed", c.Business)
-	case c.Release != "" && !wire.Release(c.Release).Known():
-		return fmt.Errorf("--release is %q: one of %v is needed", c.Release, wire.Releases())
-	case !slices.Contains([]string{"", "rest", "mcp"}, c.Transport):
-		return fmt.Errorf("--transport is %q: rest or mcp is needed", c.Transport)
-	case c.RequireDiscounts && len(c.Discount) == 0:
-		return errors.New("--require-discounts needs a --discount")
-	case slices.Contains(c.Discount, ""):
-		return errors.New("--discount is empty: a code is needed")
-	case c.Timeout <= 0:
-		return fmt.Errorf("--timeout is %s: more than 0 is needed", c.Timeout)
-	case c.Max != nil && *c.Max < 0:
-		return fmt.Errorf("--max is %d: at least 0 is needed", *c.Max)
-	case !currencyForm.MatchString(c.Currency):
-		return fmt.Errorf("--currency is %q: an ISO 4217 code of three letters is needed", c.Currency)
-	case !c.Follow && (c.Webhooks != "" || c.PublicURL != ""):
-		return errors.New("--webhooks and --public-url are for --follow")
-	case c.PublicURL != "" && c.Webhooks == "":
-		return errors.New("--public-url says where --webhooks is reached, so that is needed")
-	case c.Look < 0 || c.FollowFor <= 0:
-		return errors.New("--look and --follow-for must not be negative, and --follow-for not 0")
-	case c.MandateKey != "" && c.Profile == "" && c.Webhooks == "":
-		return errors.New("--mandate-key is in the platform's profile, so --profile is needed")
-	case c.OrderID != "" && c.Journal == "":
-		return errors.New("--order-id names a purchase in a journal, so --journal is needed")
-	case c.OrderID != "" && !orderIDForm.MatchString(c.OrderID):
-		return fmt.Errorf("--order-id is %q: up to 64 letters, digits, dots, dashes and underscores are needed", c.OrderID)
-	}
-	for i, code := range c.Discount {
-		if slices.ContainsFunc(c.Discount[:i], func(other string) bool { return strings.EqualFold(code, other) }) {
-			return fmt.Errorf("--discount %s is given twice: a code counts once, whatever its case", code)
-		}
-	}
-	c.Currency = strings.ToUpper(c.Currency)
-	_, err := c.lines()
-	return err
-}
-
-// releases are those that are spoken, the preferred ones first.
-func (c *buyCommand) releases() []wire.Release {
-	if c.Release != "" {
-		return []wire.Release{wire.Release(c.Release)}
-	}
-	return ucp.ReleasesFor(c.Profile)
-}
-
-// discover finds a shop that can be called over a transport; over any if it is empty.
-func discover(ctx context.Context, url, transport string, spoken ...wire.Release) (*ucp.Business, error) {
-	if transport == "" {
-		return ucp.Discover(ctx, nil, url, spoken...)
-	}
-	return ucp.DiscoverOver(ctx, nil, url, negotiation.Transport(transport), spoken...)
-}
-
-// signer gives the key that requests are signed with; nil for none.
-func (c *buyCommand) signer() (*signature.Signer, error) {
-	if c.SigningKey == "" {
-		return nil, nil
-	}
-	return keyIn("--signing-key", c.SigningKey, c.SigningKeyID)
-}
-
-// keyIn reads the private key that a flag names.
-func keyIn(flag, name, id string) (*signature.Signer, error) {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	signer, err := signature.ParseSigner(id, text)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", flag, name, err)
-	}
-	return signer, nil
-}
-
-// mandates gives what signs mandates; nil for nothing. Whoever gives the command its key has agreed to what it buys, within
-// its flags.
-func (c *buyCommand) mandates(business *ucp.Business, s *streams) (mandate.Signer, error) {
-	if c.MandateKey == "" {
-		return nil, nil
-	}
-	key, err := keyIn("--mandate-key", c.MandateKey, c.MandateKeyID)
-	if err != nil {
-		return nil, err
-	}
-	if !business.TakesMandates() {
-		fmt.Fprintln(s.err, "strabo: the shop takes no mandates, so it is paid without")
-	}
-	profile := strings.ReplaceAll(c.Profile, "{release}", string(business.Release))
-	return &mandate.KeySigner{Key: key, Issuer: profile, Audience: business.Endpoint}, nil
-}
-
-// Run buys.
-func (c *buyCommand) Run(ctx context.Context, s *streams) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	whole := ctx
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	signer, err := c.signer()
-	if err != nil {
-		return err
-	}
-	following, err := c.follow(s)
-	if err != nil {
-		return err
-	}
-	defer following.close()
-	business, err := discover(ctx, c.Business, c.Transport, c.releases()...)
-	if err != nil {
-		return fmt.Errorf("there is no shop to buy at: %w", err)
-	}
-	if c.Profile == "" && business.Release != wire.January11 {
-		fmt.Fprintf(s.err, "strabo: shops of UCP %s ask for the platform's profile, so --profile is needed (see strabo profile)\n", business.Release)
-	}
-	instrument, err := c.instrument(business)
-	if err != nil {
-		return err
-	}
-	if c.Pay == "" {
-		fmt.Fprintf(s.err, "strabo: paying with %s\n", story.Short(fmt.Sprint(instrument["handler_id"]), longestID))
-	}
-	purchase, done, err := c.purchase(ctx, business, s)
-	if err != nil {
-		return err
-	}
-	defer done()
-
-	under, finish, err := c.policy(s)
-	if err != nil {
-		return err
-	}
-	defer finish()
-
-	mandates, err := c.mandates(business, s)
-	if err != nil {
-		return err
-	}
-	told := new(story.Story)
-	at, err := counter.Open(business, counter.Options{
-		Profile: c.Profile, Signer: signer, Mandate: mandates, Orders: following.orders, Changed: following.changed,
-		Decide: func(bill shopper.Bill) shopper.Decision {
-			c.show(s, bill)
-			// What an earlier process has asked of the shop is not to be changed now.
-			if resumed := purchase != nil && purchase.Decided == "Complete"; !resumed {
-				if why := c.objection(bill); why != "" || purchase != nil && purchase.Decided == "Cancel" {
-					return shopper.Decision{Cancel: true, Why: why}
-				}
-			}
-			return shopper.Decision{Pay: map[string]any{"payment": map[string]any{"instruments": []any{instrument}}}}
-		},
-		Show:     func(m ucp.Message) { showWarning(s, m) },
-		HandOff:  func(url string, why []ucp.Message) { handOff(s, url, why) },
-		Currency: c.Currency, Recorder: told.Recorder(platformSide), Purchase: purchase, Patience: patience(ctx),
-		Policy: under.policy, Audit: audit.All(told, under.audit), AuditRequired: c.Audit != "", Hasher: under.hasher,
-		Logger:  slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelError})),
-		Subject: c.subject(), Approvals: under.approvals,
-	})
-	if err != nil {
-		return err
-	}
-	wish, err := c.wish()
-	if err != nil {
-		return err
-	}
-	if purchase != nil {
-		wish.ID = purchase.ID
-	}
-	ending, buying := at.Buy(ctx, wish)
-	// From here on something may have been asked of the shop, so whatever fails, what came of that is said.
-	if buying == nil && following.orders != nil && ordered(ending) {
-		answered := c.answer(s, told, following, wish.ID, ending, nil)
-		following.run(whole, at, told)
-		if closing := at.Close(); closing != nil {
-			fmt.Fprintf(s.err, "strabo: %s\n", story.Short(closing.Error(), longestWords))
-		}
-		return answered
-	}
-	closing := at.Close()
-	if closing != nil {
-		fmt.Fprintf(s.err, "strabo: %s\n", story.Short(closing.Error(), longestWords))
-	}
-	var refused *adapter.Rejection
-	if errors.As(buying, &refused) {
-		// What the rules of the shop do not allow has not been asked of it.
-		ending, buying = shopper.Ending{Action: notAsked, Why: refused.Detail}, nil
-		if wish.Fulfillment != nil && !business.Active(deliveryExtension) {
-			ending.Why += "; --no-delivery asks for none"
-		}
-	}
-	var unknown *counter.UnknownError
-	if buying = at.Account(wish.ID, buying); buying != nil && !errors.As(buying, &unknown) {
-		if closing != nil {
-			return errSaid
-		}
-		return buying
-	}
-	return c.answer(s, told, following, wish.ID, ending, unknown)
-}
-
-// patience is how long one call may be followed up: less than there is time, so that it can be said what came of it.
-func patience(ctx context.Context) time.Duration {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return 0
-	}
-	return max(time.Until(deadline)*9/10, time.Millisecond)
-}
-
-// objection says why a bill is not to be paid; empty if it is.
-func (c *buyCommand) objection(bill shopper.Bill) string {
-	total, _ := bill.Total()
-	switch {
-	case !strings.EqualFold(bill.Currency, c.Currency):
-		return fmt.Sprintf("the bill is in %s, not in %s", story.Short(bill.Currency, longestID), c.Currency)
-	case c.RequireDiscounts && len(bill.Discounts.Rejected) > 0:
-		return "the discount code " + story.Short(bill.Discounts.Rejected[0].Code, longestID) + " is not taken"
-	case c.Max != nil && total > *c.Max:
-		return fmt.Sprintf("the total is %s, more than %s", bill.Money(total), bill.Money(*c.Max))
-	default:
-		return ""
-	}
-}
-
-// purchase finds the purchase in the journal, if there is to be one; nil without. Call done when it is over.
-func (c *buyCommand) purchase(ctx context.Context, business *ucp.Business, s *streams) (p *counter.Purchase, done func(), err error) {
-	if c.Journal == "" {
-		return nil, func() {}, nil
-	}
-	journal, err := bridge.OpenFileJournal(c.Journal)
-	if err != nil {
-		return nil, nil, err
-	}
-	done = func() {
-		if err := journal.Close(); err != nil {
-			fmt.Fprintf(s.err, "strabo: %v\n", err)
-		}
-	}
-	id := cmp.Or(c.OrderID, defaultOrderID)
-	about, err := c.about(business)
-	if err == nil {
-		p, err = counter.Resume(ctx, journal, id, about)
-	}
-	if errors.Is(err, counter.ErrOtherPurchase) {
-		err = fmt.Errorf("%s has a purchase %s that is about something else: give another --order-id", c.Journal, id)
-	}
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	if p.Begun {
-		fmt.Fprintf(s.err, "strabo: going on with the purchase %s in %s\n", id, c.Journal)
-	}
-	return p, done, nil
-}

@@ -112,7 +112,7 @@ func (s *paperShop) keys(operation string) []string {
 }
 
 func (s *paperShop) buy(arguments ...string) []string {
-	return append([]string{"buy", "--business", s.url, "--item", "x", "--no-delivery", "--timeout", "20s", "--pay", "handler:SECRETTOKEN123"}, arguments...)
+	return append([]string{"buy", "--business", s.url, "--item", "x", "--no-delivery", "--timeout", "1m", "--pay", "handler:SECRETTOKEN123"}, arguments...)
 }
 
 // replying answers one operation with a status and a body.
@@ -253,11 +253,11 @@ func TestBuyCannotPrint(t *testing.T) {
 // TestBuyShortensWhatTheShopSays, which may be very long.
 func TestBuyShortensWhatTheShopSays(t *testing.T) {
 	shop := openPaperShop(t, nil)
-	shop.answer = replying("complete", 200, shop.checkout("completed", `,"order":{"id":"`+strings.Repeat("x", 900_000)+`","permalink_url":"`+strings.Repeat("y", 900_000)+`"}`))
+	shop.answer = replying("complete", 200, shop.checkout("completed", `,"order":{"id":"`+strings.Repeat("x", 900_000)+`","permalink_url":"https://y`+strings.Repeat("y", 900_000)+`"}`))
 	code, out, _ := runStrabo("", shop.buy()...)
 	require.Equal(t, exitFine, code)
 	require.Less(t, len(out), 1000)
-	require.Contains(t, out, "xxx... placed, 35.00 USD: yyy")
+	require.Contains(t, out, "xxx... placed, 35.00 USD: https://yyy")
 }
 
 // TestBuyGoesOnAfterACrash: the process is killed while the shop has its payment; the same command goes on with the same

@@ -146,7 +146,7 @@ func TestBuyWithoutAnAnswer(t *testing.T) {
 	}))
 	defer server.Close()
 	url = server.URL
-	code, out, err := runStrabo("", "buy", "--business", url, "--item", "oil-lamp", "--timeout", "300ms")
+	code, out, err := runStrabo("", "buy", "--business", url, "--item", "oil-lamp", "--timeout", "1m")
 	require.Equal(t, exitNo, code, err)
 	require.Empty(t, out)
 	require.Contains(t, err, "strabo: no order: nothing was paid, but ")

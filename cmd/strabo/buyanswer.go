@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -161,20 +162,23 @@ func describeEnding(ending shopper.Ending) string {
 			return "Order placed, but the shop's words for it are not understood: " + story.Short(ending.Said.String(), longestWords)
 		}
 		text := "Order " + story.Short(order.ID, longestID) + " placed"
+		if order.ID == "" {
+			text = "Order placed, to which the shop has given no id"
+		}
 		if ending.Action == "BuyerCompleted" {
 			text += " at the shop"
 		}
 		if total, ok := ending.Bill.Total(); ok {
 			text += ", " + story.Short(ending.Bill.Money(total), longestID)
 		}
-		if order.PermalinkURL != "" {
+		if isWeb(order.PermalinkURL) {
 			text += ": " + story.Short(order.PermalinkURL, longestWords)
 		}
 		return text
 	case notAsked:
 		return "Not asked of the shop: " + ending.Why + "."
 	case "Expired":
-		return "The checkout has expired: the shop does not keep it any more."
+		return "The checkout is over: the shop has given it up, or does not keep it any more."
 	case "Cancelled":
 		if ending.Why != "" {
 			return "Cancelled: " + ending.Why + "."
@@ -194,10 +198,16 @@ func byHand(reason enactment.Value) string {
 	var said struct {
 		ContinueURL string `json:"continue_url"`
 	}
-	if reason.Decode(&said) != nil || said.ContinueURL == "" {
+	if reason.Decode(&said) != nil || !isWeb(said.ContinueURL) {
 		return ""
 	}
-	return "\nBy hand it goes on at " + story.Short(said.ContinueURL, longestWords)
+	return "\nBy hand it goes on at " + story.Short(said.ContinueURL, shopper.LongestPage)
+}
+
+// isWeb tells that a text of the shop is the URL of a page, and nothing that a terminal would make something else of.
+func isWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
 }
 
 // neverAsked tells whether a reason is the bridge's own, by which nothing was sent, and gives its words.
@@ -227,6 +237,7 @@ func wordsOf(reason enactment.Value) string {
 		Detail  any    `json:"detail"`
 		Code    any    `json:"code"`
 		State   string `json:"state"`
+		Status  int    `json:"status"`
 	}
 	if reason.Decode(&said) != nil {
 		return reason.String()
@@ -236,6 +247,9 @@ func wordsOf(reason enactment.Value) string {
 	text := cmp.Or(message, said.Content, detail)
 	if text == "" && said.State != "" {
 		return "its checkout is " + said.State
+	}
+	if text == "" && said.Code == nil && said.Status != 0 {
+		return fmt.Sprintf("it answered with status %d and no reason", said.Status)
 	}
 	if text == "" {
 		return reason.String()

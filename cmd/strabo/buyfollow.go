@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -83,8 +82,6 @@ func (f *following) listen() error {
 	public := strings.TrimRight(c.PublicURL, "/")
 	if public == "" {
 		public = "http://" + listener.Addr().String()
-	} else if u, err := url.Parse(public); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return errors.Join(fmt.Errorf("--public-url %s: a URL of https is needed", c.PublicURL), listener.Close())
 	}
 	mux := http.NewServeMux()
 	mux.Handle(ordersPath, f.orders)

@@ -61,7 +61,7 @@ func handOff(s *streams, url string, why []ucp.Message) {
 	if len(why) > 0 && !slices.ContainsFunc(why, func(m ucp.Message) bool { return !review(m) }) {
 		what = "you have to look at the order at the shop and agree to it"
 	}
-	fmt.Fprintf(s.err, "strabo: %s: go on at %s\n", what, story.Short(url, longestWords))
+	fmt.Fprintf(s.err, "strabo: %s: go on at %s\n", what, story.Short(url, shopper.LongestPage))
 	for _, m := range why {
 		fmt.Fprintf(s.err, "  %s\n", story.Short(cmp.Or(m.Content, m.Code), longestWords))
 	}

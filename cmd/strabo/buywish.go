@@ -115,10 +115,7 @@ const madeUpToken = "strabo-made-up-token"
 func (c *buyCommand) instrument(business *ucp.Business) (map[string]any, error) {
 	handler, token := "", ""
 	if c.Pay != "" {
-		var ok bool
-		if handler, token, ok = strings.Cut(c.Pay, ":"); !ok || handler == "" || token == "" {
-			return nil, errors.New("--pay must be HANDLER:TOKEN")
-		}
+		handler, token, _ = strings.Cut(c.Pay, ":")
 	} else {
 		for _, offered := range business.Handlers {
 			if tokens, ok := offered.Config["supported_tokens"].([]any); ok && len(tokens) > 0 {

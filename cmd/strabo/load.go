@@ -38,7 +38,9 @@ type loadCommand struct {
 func (loadCommand) Help() string {
 	return `Measures shops that speak UCP 2026-01-11, over REST or MCP, one after the other: creates checkouts, gets them, updates and completes ` +
 		`them, each operation by itself, and prints for each how many requests were answered a second and how long that took. ` +
-		`An answer that is not a success counts as failed and not as answered.
+		`An answer that is not a success, or is not about what was asked for, or does not say that it was done, counts as failed ` +
+		`and not as answered. "client µs" is the processor time that strabo load took itself for each request: on one ` +
+		`machine the shop does not get it.
 
 Exit status: 0 when every shop was measured, 1 when requests failed, 2 when a shop could not be reached.`
 }
@@ -62,6 +64,9 @@ type loadRecord struct {
 	P95       float64 `json:"p95_ms"`
 	P99       float64 `json:"p99_ms"`
 	Slowest   float64 `json:"slowest_ms"`
+	// Processor is the processor time of strabo load itself for each request, failed ones too, in microseconds: what the
+	// shop does not get if it is on the same machine. 0 where it is not known.
+	Processor float64 `json:"client_processor_us"`
 	// Failure is what the first request that failed was answered.
 	Failure string `json:"failure,omitempty"`
 }
@@ -75,20 +80,17 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) error {
 	var unreached error // What was measured before is told all the same.
 	failed := false
 	for _, url := range c.URLs {
-		records, err := c.measure(ctx, url)
+		err := c.measure(ctx, url, func(r loadRecord) error {
+			all, failed = append(all, r), failed || r.Failed > 0
+			if c.JSON {
+				return printLine(s, r)
+			}
+			return nil
+		})
 		if err != nil {
 			unreached = fmt.Errorf("%s: %w", url, err)
 			break
 		}
-		for _, r := range records {
-			failed = failed || r.Failed > 0
-			if c.JSON {
-				if err := printLine(s, r); err != nil {
-					return err
-				}
-			}
-		}
-		all = append(all, records...)
 	}
 	if !c.JSON && len(all) > 0 {
 		if err := tellLoad(s.out, all); err != nil {
@@ -106,10 +108,10 @@ func (c *loadCommand) Run(ctx context.Context, s *streams) error {
 
 func tellLoad(w io.Writer, records []loadRecord) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "shop\toperation\trequests\tfailed\ta second\tp50 ms\tp95 ms\tp99 ms\tslowest ms\t")
+	fmt.Fprintln(table, "shop\toperation\trequests\tfailed\ta second\tp50 ms\tp95 ms\tp99 ms\tslowest ms\tclient µs\t")
 	for _, r := range records {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t\n",
-			r.URL, r.Operation, r.Requests, r.Failed, r.PerSecond, r.P50, r.P95, r.P99, r.Slowest)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t\n",
+			r.URL, r.Operation, r.Requests, r.Failed, r.PerSecond, r.P50, r.P95, r.P99, r.Slowest, r.Processor)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -124,37 +126,15 @@ func tellLoad(w io.Writer, records []loadRecord) error {
 	return nil
 }
 
-// loadSession is a checkout that was created.
-type loadSession struct {
-	ID        string `json:"id"`
-	LineItems []struct {
-		ID string `json:"id"`
-	} `json:"line_items"`
-}
-
-// load makes requests of one shop.
-type load struct {
-	command  *loadCommand
-	endpoint *url.URL
-	tools    *mcp.Caller // nil where the shop is called over REST
-	wanted   []byte      // the body that creates a checkout
-
-	mu       sync.Mutex
-	sessions []loadSession
-}
-
-// loadRequest makes the nth request of one kind.
-type loadRequest func(ctx context.Context, c loadClient, n int) error
-
-// measure measures one shop.
-func (c *loadCommand) measure(ctx context.Context, shop string) ([]loadRecord, error) {
+// measure measures one shop, and tells of each operation when it is over.
+func (c *loadCommand) measure(ctx context.Context, shop string, tell func(loadRecord) error) error {
 	business, err := ucp.DiscoverOver(ctx, nil, shop, negotiation.Transport(c.Transport), wire.January11)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l := &load{command: c}
 	if l.endpoint, err = url.Parse(strings.TrimSuffix(business.Endpoint, "/")); err != nil {
-		return nil, err
+		return err
 	}
 	if business.Transport == negotiation.MCP {
 		client := &http.Client{Transport: &http.Transport{MaxIdleConns: c.Workers, MaxIdleConnsPerHost: c.Workers}}
@@ -162,9 +142,8 @@ func (c *loadCommand) measure(ctx context.Context, shop string) ([]loadRecord, e
 		l.tools = mcp.NewCaller(l.endpoint.String(), wire.January11, bridge.NewHTTPCaller(client, loadPatience, 0))
 	}
 	if l.wanted, err = json.Marshal(l.checkout()); err != nil {
-		return nil, err
+		return err
 	}
-	var records []loadRecord
 	for _, operation := range []struct {
 		name string
 		most int
@@ -180,13 +159,15 @@ func (c *loadCommand) measure(ctx context.Context, shop string) ([]loadRecord, e
 			most = min(most, len(l.sessions))
 		}
 		r := l.run(ctx, operation.do, most)
-		r.URL, r.Operation = shop, operation.name
-		records = append(records, r)
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
+		}
+		r.URL, r.Operation = shop, operation.name
+		if err := tell(r); err != nil {
+			return err
 		}
 	}
-	return records, nil
+	return nil
 }
 
 // run does an operation again and again, by as many workers as there are, and counts.
@@ -199,7 +180,7 @@ func (l *load) run(ctx context.Context, do loadRequest, most int) loadRecord {
 	var took []time.Duration
 	var record loadRecord
 	var working sync.WaitGroup
-	began := time.Now()
+	before, began := processorTime(), time.Now()
 	for range l.command.Workers {
 		working.Go(func() {
 			var mine []time.Duration
@@ -228,7 +209,7 @@ func (l *load) run(ctx context.Context, do loadRequest, most int) loadRecord {
 		})
 	}
 	working.Wait()
-	seconds := time.Since(began).Seconds()
+	seconds, spent := time.Since(began).Seconds(), processorTime()-before
 	slices.Sort(took)
 	at := func(share float64) float64 {
 		if len(took) == 0 {
@@ -238,72 +219,8 @@ func (l *load) run(ctx context.Context, do loadRequest, most int) loadRecord {
 	}
 	record.Requests, record.Seconds, record.PerSecond = len(took), seconds, float64(len(took))/seconds
 	record.P50, record.P95, record.P99, record.Slowest = at(0.5), at(0.95), at(0.99), at(1)
+	if asked := len(took) + record.Failed; asked > 0 {
+		record.Processor = float64(spent.Nanoseconds()) / 1000 / float64(asked)
+	}
 	return record
-}
-
-// checkout is a body that both public samples and the specification understand, ready to be paid.
-func (l *load) checkout() map[string]any {
-	return map[string]any{
-		"currency": "USD", "payment": map[string]any{},
-		"line_items": []any{map[string]any{"item": map[string]any{"id": l.command.Item, "title": l.command.Item}, "quantity": 1}},
-		"fulfillment": map[string]any{"methods": []any{map[string]any{
-			"type": "shipping", "selected_destination_id": "dest_1",
-			"destinations": []any{map[string]any{"id": "dest_1", "address_country": "US"}},
-			"groups":       []any{map[string]any{"selected_option_id": l.command.Option}},
-		}}},
-	}
-}
-
-func (l *load) create(ctx context.Context, c loadClient, _ int) error {
-	answer, err := c.ask(ctx, http.MethodPost, "/checkout-sessions", l.wanted)
-	if err != nil {
-		return err
-	}
-	var s loadSession
-	if err := json.Unmarshal(answer, &s); err != nil || s.ID == "" || len(s.LineItems) == 0 {
-		return errors.Join(errors.New("POST /checkout-sessions: no checkout in the answer"), err)
-	}
-	l.mu.Lock()
-	l.sessions = append(l.sessions, s)
-	l.mu.Unlock()
-	return nil
-}
-
-func (l *load) session(n int) *loadSession { return &l.sessions[n%len(l.sessions)] }
-
-func (l *load) get(ctx context.Context, c loadClient, n int) error {
-	_, err := c.ask(ctx, http.MethodGet, "/checkout-sessions/"+l.session(n).ID, nil)
-	return err
-}
-
-func (l *load) update(ctx context.Context, c loadClient, n int) error {
-	s := l.session(n)
-	type item struct {
-		ID    string `json:"id"`
-		Title string `json:"title"`
-	}
-	type line struct {
-		ID       string `json:"id"`
-		Item     item   `json:"item"`
-		Quantity int    `json:"quantity"`
-	}
-	body, err := json.Marshal(struct {
-		ID        string   `json:"id"`
-		Currency  string   `json:"currency"`
-		Payment   struct{} `json:"payment"`
-		LineItems []line   `json:"line_items"`
-	}{ID: s.ID, Currency: "USD", LineItems: []line{{s.LineItems[0].ID, item{l.command.Item, l.command.Item}, 1}}})
-	if err != nil {
-		return err
-	}
-	_, err = c.ask(ctx, http.MethodPut, "/checkout-sessions/"+s.ID, body)
-	return err
-}
-
-var loadPayment = []byte(`{"payment_data":{"id":"instr_1","handler_id":"google_pay","type":"card","brand":"Visa","last_digits":"1234",` +
-	`"credential":{"type":"token","token":"success_token"}},"risk_signals":{}}`)
-
-func (l *load) complete(ctx context.Context, c loadClient, n int) error {
-	_, err := c.ask(ctx, http.MethodPost, "/checkout-sessions/"+l.session(n).ID+"/complete", loadPayment)
-	return err
 }

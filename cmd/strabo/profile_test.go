@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -15,15 +12,7 @@ import (
 // TestBuyWithAProfile: a shop that takes only signed requests, a platform that publishes its key, and a buyer who has it.
 func TestBuyWithAProfile(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "platform.pem")
-	publishing := exec.Command("strabo", "profile", "--listen", "127.0.0.1:0", "--signing-key", key)
-	out, err := publishing.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, publishing.Start())
-	t.Cleanup(func() { _ = publishing.Process.Kill(); _ = publishing.Wait() })
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	require.NoError(t, err)
-	var said struct{ Profile string }
-	require.NoError(t, json.Unmarshal(line, &said))
+	profile := publish(t, "--signing-key", key)
 	s := startShop(t, "--local-webhooks", "--signed", "--durability", "none")
 	type purchase struct {
 		name, below string
@@ -33,16 +22,16 @@ func TestBuyWithAProfile(t *testing.T) {
 	}
 	tests := []purchase{
 		{"without a profile, in the oldest release", "", nil, exitNo, "signature_missing"},
-		{"signed", "", []string{"--profile", said.Profile, "--signing-key", key}, exitFine, "placed"},
-		{"not signed", "", []string{"--profile", said.Profile}, exitNo, "signature_missing"},
-		{"with a key of another id", "", []string{"--profile", said.Profile, "--signing-key", key, "--signing-key-id", "x"}, exitNo, "key_not_found"},
-		{"in 2026-01-23", "/ucp/2026-01-23", []string{"--profile", said.Profile, "--signing-key", key}, exitFine, "placed"},
-		{"with the profile of another release", "", []string{"--profile", said.Profile[:len(said.Profile)-len("{release}")] + "2026-01-11", "--signing-key", key}, exitNo, "version_unsupported"},
+		{"signed", "", []string{"--profile", profile, "--signing-key", key}, exitFine, "placed"},
+		{"not signed", "", []string{"--profile", profile}, exitNo, "signature_missing"},
+		{"with a key of another id", "", []string{"--profile", profile, "--signing-key", key, "--signing-key-id", "x"}, exitNo, "key_not_found"},
+		{"in 2026-01-23", "/ucp/2026-01-23", []string{"--profile", profile, "--signing-key", key}, exitFine, "placed"},
+		{"with the profile of another release", "", []string{"--profile", profile[:len(profile)-len("{release}")] + "2026-01-11", "--signing-key", key}, exitNo, "version_unsupported"},
 	}
 	for _, release := range wire.Releases() {
 		for _, transport := range []string{"rest", "mcp"} {
 			tests = append(tests, purchase{"in " + string(release) + " over " + transport, "", []string{
-				"--profile", said.Profile, "--signing-key", key, "--release", string(release), "--transport", transport,
+				"--profile", profile, "--signing-key", key, "--release", string(release), "--transport", transport,
 				"--discount", "keeper10", "--no-consent-marketing",
 			}, exitFine, "\nDiscount keeper10, 10% for keepers: -"})
 		}

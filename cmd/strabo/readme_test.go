@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -212,22 +210,6 @@ func runCommands(t *testing.T, text string) {
 	require.Positive(t, count)
 }
 
-// Commands that stand alone, without a dollar sign, need something more: a shop that is there, or somebody to stop them.
-// They are read as they are when they run.
-func TestOtherCommandsOfTheReadme(t *testing.T) {
-	found := regexp.MustCompile("(?m)^    strabo (.*)$|`strabo ([a-z][^`]* [^`]*)`").FindAllStringSubmatch(readme(t), -1)
-	require.NotEmpty(t, found)
-	for _, command := range found {
-		arguments := words(command[1] + command[2])
-		if slices.Contains(arguments, "--help") {
-			require.Equal(t, exitFine, run(arguments, strings.NewReader(""), io.Discard, io.Discard))
-			continue
-		}
-		_, err := newParser(arguments).Parse(arguments)
-		require.NoError(t, err, command[0])
-	}
-}
-
 // The protocols of the README are the files that it names before them.
 func TestProtocolsOfTheReadme(t *testing.T) {
 	text := readme(t)
@@ -256,16 +238,4 @@ func TestProtocolsOfTheDocuments(t *testing.T) {
 		}
 	}
 	require.Positive(t, count)
-}
-
-// Whatever the README points to is there.
-func TestLinksOfTheReadme(t *testing.T) { requireLinks(t, readme(t), "") }
-
-// requireLinks checks that what a document in a folder points to is there.
-func requireLinks(t *testing.T, text, folder string) {
-	t.Helper()
-	for _, found := range regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(text, -1) {
-		_, err := os.Stat(filepath.Join("..", "..", folder, found[1]))
-		require.NoError(t, err)
-	}
 }

@@ -120,7 +120,7 @@ func (c *serveCommand) Run(ctx context.Context, s *streams) (err error) {
 		told.Systems = append(told.Systems, system.name)
 	}
 	if c.HTTP != "" {
-		address, closing, err := serveHTTP(c.HTTP, servers)
+		address, closing, err := serveHTTP(c.HTTP, servers, log)
 		if err != nil {
 			return err
 		}
@@ -184,8 +184,8 @@ func drain(servers []*syncserver.Server) error {
 	return failure
 }
 
-// serveHTTP serves health, readiness and metrics.
-func serveHTTP(address string, servers []*syncserver.Server) (string, func(), error) {
+// serveHTTP serves health, readiness and metrics until the function that it gives is called.
+func serveHTTP(address string, servers []*syncserver.Server, log *slog.Logger) (string, func(), error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return "", nil, err
@@ -207,11 +207,13 @@ func serveHTTP(address string, servers []*syncserver.Server) (string, func(), er
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		_ = syncserver.WriteMetrics(w, servers...) // whoever asked has gone
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(listener)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("health and metrics are not served any more", "error", err)
+		}
 	}()
 	return listener.Addr().String(), func() {
 		_ = server.Close()

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -37,11 +36,12 @@ type shopCommand struct {
 	ContinueURL      string            `name:"continue-url" placeholder:"URL" help:"Where buyers go on by hand, https; a checkout's id is added to it."`
 	Links            map[string]string `name:"link" placeholder:"TYPE=URL" help:"A page to be shown with every checkout, such as privacy_policy=https://shop.example/privacy; may be repeated."`
 	Currency         string            `default:"USD" placeholder:"CODE" help:"Currency of all prices: ${default}."`
-	SimulationSecret string            `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use, for whoever knows it."`
+	SimulationSecret string            `env:"STRABO_SIMULATION_SECRET" placeholder:"TEXT" help:"Opens the endpoints that only tests use: shipping for whoever knows it, changing orders for everybody."`
 	LocalWebhooks    bool              `help:"Let platforms have profiles and webhooks on this machine: for trying things out."`
 	SigningKey       string            `type:"path" placeholder:"FILE" help:"Private key (PEM, P-256) that webhooks are signed with; by default signing.pem beside the keys that seal secrets. Made if missing."`
 	SigningKeyID     string            `name:"signing-key-id" default:"shop-1" placeholder:"ID" help:"The id of that key in the profile: ${default}."`
 	PublishKey       []string          `name:"publish-key" placeholder:"ID=FILE" help:"A further key in the profile, which nothing is signed with: the next one, or the one before, while keys change. May be given more than once."`
+	TrustIssuer      []string          `name:"trust-issuer" sep:"none" placeholder:"ISSUER=WHERE" help:"Take mandates (AP2) that users sign with credentials of this issuer, such as a bank: the iss of the credential, and a file with its JSON Web Key Set, or the URL of its UCP profile. May be given more than once."`
 	Signed           bool              `help:"Take only signed requests."`
 	Schemas          string            `type:"path" placeholder:"DIR" help:"Schemas of extensions, as HOST/PATH of their URLs; what is not there is fetched. Those of UCP are known."`
 	Documents        string            `type:"path" placeholder:"DIR" help:"Serve specifications and schemas from here, and name them in discovery."`
@@ -70,13 +70,17 @@ Exit status: 0 when it was stopped, 2 when it could not open.`
 func (shopCommand) examples() string {
 	return `  strabo shop
   strabo shop --data ./flower_shop --store ./shop-files
+  strabo shop --trust-issuer https://bank.example=bank-keys.json
   strabo shop --data ./flower_shop --nats nats://nats.example:4222 --listen :8182 --public-url https://shop.example
 `
 }
 
-// keysBucket and storeBucket name what a shop keeps beside its log.
+// shopBucket names what the shop of a system keeps beside its log.
+func shopBucket(system string) string { return system + "-shop" }
+
+// buckets are what a shop keeps beside its log: answers of Idempotency-Keys, and all else.
 func (c *shopCommand) buckets(ctx context.Context, conn *nats.Conn) (keys, store *natskv.Store, err error) {
-	config := natskv.Config{Bucket: c.System + "-shop", Replicas: c.Replicas, Memory: c.Durability == "none"}
+	config := natskv.Config{Bucket: shopBucket(c.System), Replicas: c.Replicas, Memory: c.Durability == "none"}
 	if store, err = natskv.Open(ctx, conn, config); err != nil {
 		return nil, nil, err
 	}
@@ -88,15 +92,27 @@ func (c *shopCommand) buckets(ctx context.Context, conn *nats.Conn) (keys, store
 // Run sells until the context ends, as it does when the process is told to stop.
 func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	log := slog.New(slog.NewJSONHandler(s.err, nil))
-	if os.Getenv("GOGC") == "" { // A request leaves much garbage, and what stays is small.
-		defer debug.SetGCPercent(debug.SetGCPercent(shopGC))
-	}
+	defer lessGarbage()()
 	data, err := c.data()
 	if err != nil {
 		return err
 	}
 	rules, err := protocols.Load("ucp-incremental",
 		enactment.WithParties("Business", "shop"), enactment.WithParties("Platform", "web"))
+	if err != nil {
+		return err
+	}
+	// Platforms name the URLs of their profiles and webhooks, so the shop must not be had to ask anything else.
+	platforms, err := guard.New(guard.Options{AllowLoopback: c.LocalWebhooks})
+	if err != nil {
+		return err
+	}
+	defer platforms.CloseIdleConnections()
+	fetcher, err := profiles.New(profiles.Options{Source: platforms})
+	if err != nil {
+		return err
+	}
+	trusted, err := c.issuers(fetcher, platforms)
 	if err != nil {
 		return err
 	}
@@ -155,12 +171,6 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	// Platforms name the URLs of their profiles and webhooks, so the shop must not be had to ask anything else.
-	platforms, err := guard.New(guard.Options{AllowLoopback: c.LocalWebhooks})
-	if err != nil {
-		return err
-	}
-	defer platforms.CloseIdleConnections()
 	signer, err := c.signer()
 	if err != nil {
 		return err
@@ -169,12 +179,12 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	fetcher, err := profiles.New(profiles.Options{Source: platforms})
-	if err != nil {
-		return err
+	mandates := &ucp.Mandates{Signer: signer, Platforms: fetcher, Keys: further}
+	if trusted != nil {
+		mandates.Issuer = trusted.key
 	}
 	inbound, err := ucp.NewInbound(rules, attendance, ucp.InboundOptions{
-		Mandates: &ucp.Mandates{Signer: signer, Platforms: fetcher, Keys: further},
+		Mandates: mandates,
 		Signer:   signer, ProfileURL: strings.TrimRight(public, "/") + "/.well-known/ucp",
 		Keys: keys, Store: store, PaymentHandlers: data.Handlers, PublicURL: c.PublicURL, SimulationSecret: c.SimulationSecret,
 		Client: platforms.Client(), Documents: c.documents(), AnswerTimeout: c.AnswerTimeout, Logger: log,
@@ -186,12 +196,9 @@ func (c *shopCommand) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	tidy := func(ctx context.Context) error { return sells.Run(ctx, rules, attendance) }
-	return c.sell(ctx, s, listener, address, []func(context.Context) error{agent.Run, inbound.Run, tidy}, web, log)
+	tidy := func(ctx context.Context) error { return sells.Run(ctx, agent, attendance) }
+	return c.sell(ctx, s, listener, address, []func(context.Context) error{agent.Run, inbound.Run, tidy, boundMemory}, web, log)
 }
-
-// shopGC is how much the heap may grow before garbage is collected, in percent.
-const shopGC = 400
 
 // shopConcurrency is how many checkouts are served at once. Those that wait for the log do not use the processor.
 const shopConcurrency = 256
@@ -251,20 +258,19 @@ func (c *shopCommand) sell(
 		go func() { ended <- run(running) }()
 	}
 	go func() { ended <- server.Serve(listener) }()
-	if err := printLine(s, struct {
+	failures := []error{printLine(s, struct {
 		URL    string `json:"url"`
 		System string `json:"system"`
-	}{address, c.System}); err != nil {
-		return err
-	}
-	var failures []error
+	}{address, c.System})}
 	left := cap(ended)
-	select {
-	case <-ctx.Done():
-		log.Info("closing")
-	case err := <-ended:
-		failures = append(failures, err)
-		left--
+	if failures[0] == nil {
+		select {
+		case <-ctx.Done():
+			log.Info("closing")
+		case err := <-ended:
+			failures = append(failures, err)
+			left--
+		}
 	}
 	closing, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()

@@ -126,6 +126,18 @@ func (c *crowd) once(method, path, body, key string) (shopAnswer, error) {
 	return answerOf(&c.client, request)
 }
 
+// insist repeats a request until it is answered.
+func (c *crowd) insist(t *testing.T, method, path, body, key string) shopAnswer {
+	t.Helper()
+	for deadline := time.Now().Add(c.patient); ; {
+		a, err := c.once(method, path, body, key)
+		if err == nil && a.status < 500 {
+			return a
+		}
+		require.True(t, time.Now().Before(deadline), "%s %s: %d %s %v", method, path, a.status, a.raw, err)
+	}
+}
+
 // ask repeats a request until it is answered, and writes it down.
 func (c *crowd) ask(r *shopRequest) shopAnswer {
 	r.begun = time.Since(c.start)
@@ -245,14 +257,12 @@ func (c *crowd) settled(t *testing.T, l *listener) {
 			require.Contains(t, orders, r.answer.Order.ID, "an order that nobody was told of")
 		}
 		if r.key != "" && (r.answer.status == http.StatusOK || r.answer.status == http.StatusCreated) {
-			again, err := c.once(r.method, r.path, r.body, r.key)
-			require.NoError(t, err)
+			again := c.insist(t, r.method, r.path, r.body, r.key)
 			require.Equal(t, r.answer, again, "a replay of %s %s, begun at %v, ended at %v, repeated %v", r.operation, r.path, r.begun, r.ended, r.again)
 		}
 	}
 	for id, quantity := range orders {
-		order, err := c.once("GET", "/orders/"+id, "", "")
-		require.NoError(t, err)
+		order := c.insist(t, "GET", "/orders/"+id, "", "")
 		require.Equal(t, http.StatusOK, order.status, order.raw)
 		require.Contains(t, order.raw, fmt.Sprintf(`"quantity":{"total":%d,`, quantity))
 	}

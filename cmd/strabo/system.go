@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/stream"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )
@@ -131,6 +132,7 @@ func (f *storeFlags) open(settings natsSettings, log *slog.Logger) (*connected, 
 			return nil, err
 		}
 		options = append(options, connecting...)
+		options = append(options, stream.Queue())
 		c.connect = func() (*nats.Conn, error) { return nats.Connect(f.NATS, options...) }
 		if c.conn, err = c.connect(); err != nil {
 			return nil, cannotConnect(f.NATS, f.Creds, err)
@@ -217,7 +219,7 @@ func (f *clientFlags) connect(url string, options ...nats.Option) (*nats.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	conn, err := nats.Connect(url, append(options, connecting...)...)
+	conn, err := nats.Connect(url, append(append(options, connecting...), stream.Queue())...)
 	if err != nil {
 		return nil, cannotConnect(url, f.Creds, err)
 	}
@@ -269,6 +271,17 @@ const openTime = 10 * time.Second
 
 // archive opens the log of a system.
 func (f *systemFlags) archive(ctx context.Context, s *streams, protocol string) (*syncserver.Archive, *enactment.Rules, func(), error) {
+	archive, rules, conn, err := f.archiveAt(ctx, s, protocol)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return archive, rules, conn.close, nil
+}
+
+// archiveAt opens the log of a system and gives the connection too, which is to be closed.
+func (f *systemFlags) archiveAt(
+	ctx context.Context, s *streams, protocol string,
+) (*syncserver.Archive, *enactment.Rules, *connected, error) {
 	rules, err := openRules(s, protocol)
 	if err != nil {
 		return nil, nil, nil, err
@@ -290,5 +303,5 @@ func (f *systemFlags) archive(ctx context.Context, s *streams, protocol string) 
 		c.close()
 		return nil, nil, nil, err
 	}
-	return archive, rules, c.close, nil
+	return archive, rules, c, nil
 }

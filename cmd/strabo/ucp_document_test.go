@@ -12,8 +12,6 @@ import (
 
 func TestCommandsOfTheUCPDocument(t *testing.T) { runCommands(t, document(t, "docs", "ucp.md")) }
 
-func TestLinksOfTheUCPDocument(t *testing.T) { requireLinks(t, document(t, "docs", "ucp.md"), "docs") }
-
 func TestAgentsOfTheUCPDocumentAreThoseTested(t *testing.T) {
 	source := document(t, "protocols", "ucp_example_test.go")
 	blocks := fenced(document(t, "docs", "ucp.md"), "go")

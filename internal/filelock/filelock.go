@@ -8,6 +8,8 @@ import (
 	"errors"
 	"os"
 	"time"
+
+	"github.com/strabo-engine/strabo/internal/pause"
 )
 
 // ErrHeld says that somebody else has the lock.
@@ -30,11 +32,7 @@ func Lock(ctx context.Context, file *os.File) error {
 		if !errors.Is(err, ErrHeld) {
 			return err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if pause.For(ctx, wait) != nil {
 			return ctx.Err()
 		}
 	}

@@ -29,12 +29,12 @@ var (
 // Conn is a connection that makes requests. Its methods are safe for concurrent use.
 type Conn struct {
 	*nats.Conn
-	inbox  string // with the point at its end
-	sub    *nats.Subscription
-	closed chan struct{}
-	once   sync.Once
-	done   sync.WaitGroup
-	unused sync.Pool // of *Call
+	inbox        string // with the point at its end
+	subscription *nats.Subscription
+	closed       chan struct{}
+	once         sync.Once
+	done         sync.WaitGroup
+	unused       sync.Pool // of *Call
 
 	mu      sync.Mutex
 	next    uint64
@@ -47,10 +47,10 @@ func Over(conn *nats.Conn) (*Conn, error) {
 		Conn: conn, inbox: conn.NewInbox() + ".", closed: make(chan struct{}), waiting: make(map[uint64]*Call),
 	}
 	var err error
-	if c.sub, err = conn.Subscribe(c.inbox+"*", c.answered); err != nil {
+	if c.subscription, err = conn.Subscribe(c.inbox+"*", c.answered); err != nil {
 		return nil, fmt.Errorf("request: %w", err)
 	}
-	c.sub.SetClosedHandler(func(string) { c.end() })
+	c.subscription.SetClosedHandler(func(string) { c.end() })
 	broken := conn.StatusChanged(nats.RECONNECTING)
 	c.done.Go(func() { c.watch(broken) })
 	return c, nil
@@ -58,7 +58,7 @@ func Over(conn *nats.Conn) (*Conn, error) {
 
 // End ends all requests that are waiting with [ErrClosed]. It does not close the connection.
 func (c *Conn) End() {
-	_ = c.sub.Unsubscribe() // it fails only if the connection is closed
+	_ = c.subscription.Unsubscribe() // it fails only if the connection is closed
 	c.end()
 	c.done.Wait()
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/request"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func connect(t testing.TB, s *embedded.Server) *nats.Conn {
 	t.Helper()

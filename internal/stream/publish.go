@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/strabo-engine/strabo/internal/pause"
 	"github.com/strabo-engine/strabo/internal/request"
 )
 
@@ -26,14 +27,10 @@ const (
 
 // Pause waits about as long as said and gives the next time to wait.
 func Pause(ctx context.Context, backoff time.Duration) (time.Duration, error) {
-	timer := time.NewTimer(backoff/2 + rand.N(backoff))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return min(2*backoff, longestBackoff), nil
-	case <-ctx.Done():
-		return 0, context.Cause(ctx)
+	if err := pause.For(ctx, backoff/2+rand.N(backoff)); err != nil {
+		return 0, err
 	}
+	return min(2*backoff, longestBackoff), nil
 }
 
 type acknowledgement struct {
@@ -102,17 +99,17 @@ func acknowledged(reply []byte) (uint64, error) {
 			return sequence, nil
 		}
 	}
-	var ack acknowledgement
-	if err := json.Unmarshal(reply, &ack); err != nil {
+	var answer acknowledgement
+	if err := json.Unmarshal(reply, &answer); err != nil {
 		return 0, fmt.Errorf("%w: not an acknowledgement: %w", ErrUnavailable, err)
 	}
-	if ack.Error == nil {
-		return ack.Sequence, nil
+	if answer.Error == nil {
+		return answer.Sequence, nil
 	}
-	switch ack.Error.ErrorCode {
+	switch answer.Error.ErrorCode {
 	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
-		return 0, fmt.Errorf("%w: %w", ErrConflict, ack.Error)
+		return 0, fmt.Errorf("%w: %w", ErrConflict, answer.Error)
 	default:
-		return 0, fmt.Errorf("%w: %w", ErrUnavailable, ack.Error)
+		return 0, fmt.Errorf("%w: %w", ErrUnavailable, answer.Error)
 	}
 }

@@ -34,7 +34,13 @@ const (
 	firstMessages = 32
 	batchMessages = 512
 	batchBytes    = 4 << 20
+	// mostAnswers is more than what comes for one request: so many messages and one that there are no more.
+	mostAnswers = 2 * max(batchMessages, MostSubjects)
 )
+
+// Queue is an option of connections that a [Reader] reads on. Without it the client library makes room for 65536 answers,
+// half a megabyte that has to be cleared and collected, for each request.
+func Queue() nats.Option { return nats.SyncQueueLen(mostAnswers) }
 
 type getRequest struct {
 	Sequence uint64 `json:"seq,omitempty"`
@@ -84,16 +90,16 @@ func (r Reader) batch(ctx context.Context, request getRequest, visit func(Messag
 		return err
 	}
 	inbox := r.Conn.NewInbox()
-	sub, err := r.Conn.SubscribeSync(inbox)
+	subscription, err := r.Conn.SubscribeSync(inbox)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	defer func() { _ = sub.Unsubscribe() }()
+	defer func() { _ = subscription.Unsubscribe() }()
 	for backoff := 5 * time.Millisecond; ; {
 		if err := r.Conn.PublishRequest("$JS.API.DIRECT.GET."+r.Stream, inbox, text); err != nil {
 			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		again, err := r.answers(ctx, sub, visit)
+		again, err := r.answers(ctx, subscription, visit)
 		if !again {
 			return err
 		}
@@ -104,9 +110,9 @@ func (r Reader) batch(ctx context.Context, request getRequest, visit func(Messag
 }
 
 // answers visits what comes for one request. It is to be asked again where nobody answered.
-func (r Reader) answers(ctx context.Context, sub *nats.Subscription, visit func(Message) error) (again bool, err error) {
+func (r Reader) answers(ctx context.Context, subscription *nats.Subscription, visit func(Message) error) (again bool, err error) {
 	for {
-		msg, err := sub.NextMsgWithContext(ctx)
+		msg, err := subscription.NextMsgWithContext(ctx)
 		if errors.Is(err, nats.ErrNoResponders) {
 			return true, nil
 		}
@@ -142,8 +148,14 @@ func messageOf(msg *nats.Msg) (Message, error) {
 	if m.Sequence, err = strconv.ParseUint(header(jetstream.SequenceHeader), 10, 64); err != nil {
 		return Message{}, fmt.Errorf("%w: a message without a sequence", ErrUnavailable)
 	}
-	m.Time, _ = time.Parse(time.RFC3339Nano, header(jetstream.TimeStampHeaer))
-	m.Pending, _ = strconv.ParseUint(header("Nats-Num-Pending"), 10, 64)
+	if m.Time, err = time.Parse(time.RFC3339Nano, header(jetstream.TimeStampHeaer)); err != nil {
+		return Message{}, fmt.Errorf("%w: a message without a time", ErrUnavailable)
+	}
+	if pending := header("Nats-Num-Pending"); pending != "" { // Only those of a batch have it.
+		if m.Pending, err = strconv.ParseUint(pending, 10, 64); err != nil {
+			return Message{}, fmt.Errorf("%w: nobody knows how many messages follow", ErrUnavailable)
+		}
+	}
 	return m, nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/strabo-engine/strabo/internal/filelock"
+	"github.com/strabo-engine/strabo/internal/stream"
 )
 
 // Options say how the server runs. One that listens to nobody is reached by
@@ -149,6 +150,9 @@ func (o Options) serverOptions() (*server.Options, error) {
 	options.NoSigs = true
 	options.NoLog = o.Logger == nil
 	options.DisableJetStreamBanner = true
+	// Else a client whose machine is so busy that it takes two seconds to connect is sent a PING, which it takes for the
+	// answer to its own, and gives up.
+	options.DisableShortFirstPing = true
 	options.DontListen = o.Listen == ""
 	if o.TLS != nil {
 		options.TLSConfig = o.TLS
@@ -199,7 +203,10 @@ func address(text string) (host string, port int, err error) {
 
 // Connect makes a connection that does not leave the process.
 func (s *Server) Connect(options ...nats.Option) (*nats.Conn, error) {
-	return nats.Connect("", append(options, nats.InProcessServer(s.server))...)
+	// The server is there, however long it takes to answer where the process has much to do; by itself nats.Connect waits
+	// for two seconds.
+	own := []nats.Option{nats.Timeout(readyTimeout), stream.Queue(), nats.InProcessServer(s.server)}
+	return nats.Connect("", append(own, options...)...)
 }
 
 // URL is where the server listens; empty if it does not.

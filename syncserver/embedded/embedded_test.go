@@ -7,12 +7,12 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
+	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
 
 func TestServer(t *testing.T) {
 	quiet, err := embedded.Start(embedded.Options{StoreDir: t.TempDir()})
@@ -45,7 +45,7 @@ func TestServer(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, inside.Flush())
 	require.NoError(t, outside.Publish("x", []byte("hello")))
-	msg, err := sub.NextMsg(10 * time.Second)
+	msg, err := sub.NextMsg(time.Minute)
 	require.NoError(t, err)
 	require.Equal(t, "hello", string(msg.Data))
 }

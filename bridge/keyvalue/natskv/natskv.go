@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
+	"github.com/strabo-engine/strabo/internal/pause"
 	"github.com/strabo-engine/strabo/internal/request"
 	"github.com/strabo-engine/strabo/internal/stream"
 )
@@ -181,12 +182,8 @@ func (s *Store) change(ctx context.Context, name string, revision uint64, try fu
 		case entry.Revision() != revision:
 			return fmt.Errorf("%w: %s", keyvalue.ErrConflict, name)
 		}
-		timer := time.NewTimer(wait/2 + rand.N(wait))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("natskv: put %s: %w", name, context.Cause(ctx))
+		if err := pause.For(ctx, wait/2+rand.N(wait)); err != nil {
+			return fmt.Errorf("natskv: put %s: %w", name, err)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package mandate
 
+import "github.com/strabo-engine/strabo/bridge/ucp/wire"
+
 // Code is a code of UCP for what is wrong with a mandate or an authorization (UCP 2026-01-11 to 2026-04-08,
 // ap2_mandate.json, error_code; the list is closed).
 type Code string
@@ -22,32 +24,9 @@ const (
 	AuthorizationMissing Code = "merchant_authorization_missing"
 )
 
-// Error is what is wrong with a mandate or an authorization. Two of one code are the same to errors.Is.
-type Error struct {
-	Code Code
-	// Content is a sentence for the other party. It quotes nothing of a mandate.
-	Content string
-	// Err is what lies behind it, which is not for the other party; nil if nothing does.
-	Err error
-}
-
-// Error gives the code, the sentence and what lies behind.
-func (e *Error) Error() string {
-	text := "ucp: " + string(e.Code) + ": " + e.Content
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	return text
-}
-
-// Unwrap gives Err.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Is tells whether the other is an Error with the same code.
-func (e *Error) Is(other error) bool {
-	o, ok := other.(*Error)
-	return ok && o.Code == e.Code
-}
+// Error is what is wrong with a mandate or an authorization: its Code, a sentence for the other party (Content), which quotes
+// nothing of a mandate, and what lies behind (Err). Two of one code are the same to errors.Is.
+type Error = wire.CodedError[Code]
 
 // unverifiable is the error of what is no mandate, or not signed as it says.
 func unverifiable(content string, err error) *Error {

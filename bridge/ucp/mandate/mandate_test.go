@@ -288,6 +288,24 @@ func TestCredentialOfAUser(t *testing.T) {
 	}
 }
 
+// A bank says who its customer is. What it says of a checkout is not the customer's word.
+func TestACredentialWithoutItsHolder(t *testing.T) {
+	business, platform, bank := newParty(t, "shop-1"), newParty(t, "platform-1"), newParty(t, "bank-1")
+	v := verifier(business, platform)
+	v.Issuer = func(ctx context.Context, _, id string) (negotiation.Key, bool, error) {
+		key, err := bank.keys(ctx, id)
+		return key, true, err
+	}
+	text, err := json.Marshal(map[string]any{
+		"iss": "https://bank.example", "checkout": json.RawMessage(stated(t, business.Signer, checkout)),
+	})
+	require.NoError(t, err)
+	token, err := bank.Compact("dc+sd-jwt", text)
+	require.NoError(t, err)
+	_, err = v.Verify(t.Context(), token+"~")
+	require.ErrorIs(t, err, &mandate.Error{Code: mandate.InvalidSignature})
+}
+
 func content(signed map[string]any) map[string]any {
 	return signed["delegate_payload"].([]any)[0].(map[string]any)
 }
@@ -321,6 +339,7 @@ func TestDisclosuresThatDoNotFit(t *testing.T) {
 		"in the form of the schemas": {sign(`{"_sd":["`+digest+`","decoy"]}`) + "~" + whole, true},
 		"not disclosed":              {sign(`{"_sd":["`+digest+`"]}`) + "~", false},
 		"of nothing":                 {sign(`{}`) + "~" + whole + "~", false},
+		"of nothing, beside all":     {sign(`{"checkout":`+string(text)+`}`) + "~" + element + "~", false},
 		"twice":                      {sign(`{"_sd":["`+digest+`"]}`) + "~" + whole + "~" + whole + "~", false},
 		"twice by digest":            {sign(`{"_sd":["`+digest+`","`+digest+`"]}`) + "~" + whole + "~", false},
 		"over a claim that is there": {sign(`{"checkout":1,"_sd":["`+digest+`"]}`) + "~" + whole + "~", false},

@@ -7,13 +7,15 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/strabo-engine/strabo/enactment"
 )
 
 // incoming is a JSON-RPC message that somebody has sent. ID is empty for a notification.
 type incoming struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
 }
 
 // served are the methods of MCP that there is something behind; the library has answers to some more.
@@ -22,12 +24,10 @@ var served = map[string]bool{
 }
 
 // readMessage reads one JSON-RPC request or notification. The failure is the error that JSON-RPC 2.0 has for it (section
-// 5.1). An id that is not a string or a whole number of 64 bits is refused, for it could not be sent back as it is.
+// 5.1). An id that is not a string or a whole number of 64 bits is refused, for it could not be sent back as it is. So is
+// what another reader, the library behind this one or whoever stands in front, could take for another message: one with a
+// member twice, or that is no Unicode. Names count with their case.
 func readMessage(body []byte) (incoming, *failure) {
-	var said struct {
-		incoming
-		Version string `json:"jsonrpc"`
-	}
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
 	switch {
 	case !json.Valid(body):
@@ -35,16 +35,32 @@ func readMessage(body []byte) (incoming, *failure) {
 	case trimmed[0] == '[':
 		// MCP has none since 2025-06-18, and thousands of calls would be one request to whoever counts requests.
 		return incoming{}, &failure{Code: -32600, Message: "Batches of messages are not answered."}
-	case json.Unmarshal(body, &said) != nil || said.Version != "2.0" || said.Method == "":
-		return incoming{}, &failure{Code: -32600, Message: "The message is no request of JSON-RPC 2.0."}
+	case trimmed[0] != '{':
+		return incoming{}, noRequest
+	}
+	members, err := enactment.ParseValues(body)
+	if err != nil {
+		return incoming{}, &failure{Code: -32600, Message: "The message has a member twice, is no Unicode, or is nested too deep."}
+	}
+	raw := func(name string) json.RawMessage {
+		if value, ok := members[name]; ok {
+			return json.RawMessage(value.String())
+		}
+		return nil
+	}
+	said := incoming{ID: raw("id"), Params: raw("params")}
+	if members["jsonrpc"].String() != `"2.0"` || json.Unmarshal(raw("method"), &said.Method) != nil || said.Method == "" {
+		return incoming{}, noRequest
 	}
 	if id := string(said.ID); id != "" && id[0] != '"' {
 		if _, err := strconv.ParseInt(id, 10, 64); err != nil {
 			return incoming{}, &failure{Code: -32600, Message: "The id of the message is neither a string nor a whole number of 64 bits."}
 		}
 	}
-	return said.incoming, nil
+	return said, nil
 }
+
+var noRequest = &failure{Code: -32600, Message: "The message is no request of JSON-RPC 2.0."}
 
 // refuseMessage answers a message with a JSON-RPC error; no id is null.
 func refuseMessage(w http.ResponseWriter, id json.RawMessage, status, code int, content string) {

@@ -60,7 +60,7 @@ func speak(t *testing.T, url, method, body string, headers ...string) spoken {
 
 // Whatever is sent is answered in JSON-RPC 2.0, with its codes, and with the id that was sent.
 func TestJSONRPC(t *testing.T) {
-	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.April2026, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.April2026, "shop", "1", nil))
 	defer server.Close()
 	for name, test := range map[string]struct {
 		body             string
@@ -76,6 +76,11 @@ func TestJSONRPC(t *testing.T) {
 		"another version":                {body: `{"jsonrpc":"1.0","id":1,"method":"ping"}`, status: 400, code: -32600},
 		"no version":                     {body: `{"id":1,"method":"ping"}`, status: 400, code: -32600},
 		"no method":                      {body: `{"jsonrpc":"2.0","id":1}`, status: 400, code: -32600},
+		"a method in capitals":           {body: `{"jsonrpc":"2.0","id":7,"METHOD":"ping"}`, status: 400, code: -32600},
+		"another method in capitals":     {body: `{"jsonrpc":"2.0","id":7,"method":"ping","METHOD":"tools/list"}`, status: 200, id: "7"},
+		"a member twice":                 {body: `{"jsonrpc":"2.0","id":7,"method":"ping","method":"ping"}`, status: 400, code: -32600},
+		"an argument twice":              {body: `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"get_checkout","arguments":{"id":"chk_1","id":"chk_2"}}}`, status: 400, code: -32600},
+		"no Unicode":                     {body: `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":"\ud800"}}`, status: 400, code: -32600},
 		"an id that is null":             {body: `{"jsonrpc":"2.0","id":null,"method":"ping"}`, status: 400, code: -32600},
 		"an id that is a list":           {body: `{"jsonrpc":"2.0","id":[1],"method":"ping"}`, status: 400, code: -32600},
 		"an id with a fraction":          {body: `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, status: 400, code: -32600},
@@ -121,9 +126,45 @@ func TestJSONRPC(t *testing.T) {
 	}
 }
 
+// Names of arguments count with their case, whatever encoding/json makes of them: who looks through a message in front of the
+// shop and the shop itself read the same.
+func TestArgumentsCountWithTheirCase(t *testing.T) {
+	const meta = `"meta":{"ucp-agent":{"profile":"https://p.example"},"idempotency-key":"k"}`
+	for _, test := range []struct{ name, tool, arguments, says, path, body string }{
+		{"in capitals", "create_checkout", `{` + meta + `,"Checkout":{"line_items":[]}}`, "checkout is missing", "", ""},
+		{"beside the right one", "create_checkout", `{` + meta + `,"checkout":{"line_items":[1]},"CHECKOUT":{"line_items":[2]}}`, "", "/checkout-sessions", `{"line_items":[1]}`},
+		{"an id in capitals", "cancel_checkout", `{` + meta + `,"ID":"chk_1"}`, "id is missing", "", ""},
+		{"another id in capitals", "cancel_checkout", `{` + meta + `,"id":"chk_1","ID":"chk_2"}`, "", "/checkout-sessions/chk_1/cancel", ""},
+		{"meta in capitals", "get_checkout", `{"Meta":{"ucp-agent":{"profile":"https://p.example"}},"id":"chk_1"}`, "no ucp-agent", "", ""},
+		{"a profile in capitals", "get_checkout", `{"meta":{"ucp-agent":{"Profile":"https://p.example"}},"id":"chk_1"}`, "no ucp-agent", "", ""},
+		{"a key in capitals", "cancel_checkout", `{"meta":{"ucp-agent":{"profile":"https://p.example"},"Idempotency-Key":"k"},"id":"chk_1"}`, "no idempotency-key", "", ""},
+		{"an id that is a number", "cancel_checkout", `{` + meta + `,"id":7}`, "cannot be read", "", ""},
+		{"arguments in capitals", "get_checkout", ``, "no ucp-agent", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rest := answering(http.StatusOK, checkout)
+			server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1", nil))
+			defer server.Close()
+			arguments := `"arguments":` + test.arguments
+			if test.arguments == "" {
+				arguments = `"arguments":{"id":"chk_1"},"Arguments":{"id":"chk_2",` + meta + `}`
+			}
+			got := speak(t, server.URL, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+test.tool+`",`+arguments+`}}`)
+			if test.says != "" {
+				require.Contains(t, got.Error.Message, test.says, got.raw)
+				require.Empty(t, rest.asked, "the shop is asked nothing")
+				return
+			}
+			require.Zero(t, got.Error.Code, got.raw)
+			require.Equal(t, test.path, rest.last(t).Path)
+			require.Equal(t, test.body, rest.last(t).Body)
+		})
+	}
+}
+
 // Tools say what they take and give, and what they give is what they say.
 func TestToolsSayWhatTheyGive(t *testing.T) {
-	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.April2026, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.April2026, "shop", "1", nil))
 	defer server.Close()
 	got := speak(t, server.URL, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	var listed struct {
@@ -151,7 +192,7 @@ func TestErrorsOfOlderReleases(t *testing.T) {
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_checkout","arguments":{"id":"chk_1","meta":{"ucp-agent":{"profile":"https://p.example"}}}}}`
 	body := `{"code":"OUT_OF_STOCK","detail":"None left.","messages":[{"type":"error","code":"out_of_stock","content":"None left.","severity":"recoverable","path":"$.line_items[0]"}]}`
 	for release, errors := range map[wire.Release]int{wire.January23: 1, wire.April2026: 0} {
-		server := httptest.NewServer(mcp.NewHandler(answering(http.StatusBadRequest, body), release, "shop", "1"))
+		server := httptest.NewServer(mcp.NewHandler(answering(http.StatusBadRequest, body), release, "shop", "1", nil))
 		got := speak(t, server.URL, "POST", call)
 		server.Close()
 		require.Equal(t, http.StatusBadRequest, got.status, got.raw)
@@ -162,7 +203,7 @@ func TestErrorsOfOlderReleases(t *testing.T) {
 			require.Equal(t, "out_of_stock None left. recoverable $.line_items[0]", strings.Join([]string{first.Code, first.Message, first.Severity, first.Path}, " "))
 		}
 	}
-	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.January23, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(answering(http.StatusOK, checkout), wire.January23, "shop", "1", nil))
 	defer server.Close()
 	got := speak(t, server.URL, "POST", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_checkout","arguments":{"id":"chk_1"}}}`)
 	require.Equal(t, -32001, got.Error.Code, got.raw)

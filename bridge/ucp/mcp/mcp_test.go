@@ -109,7 +109,7 @@ func TestBothSides(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rest := answering(test.status, test.answer, "Retry-After", "7")
-			server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1"))
+			server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1", nil))
 			defer server.Close()
 			caller := mcp.NewCaller(server.URL+"/mcp", wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
 			request := restRequest(test.method, test.path, test.body)
@@ -138,7 +138,7 @@ func TestBothSides(t *testing.T) {
 // A client of the official library sees the tools and calls them.
 func TestTheOfficialClient(t *testing.T) {
 	rest := answering(http.StatusCreated, checkout)
-	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1", nil))
 	defer server.Close()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: server.URL, HTTPClient: server.Client()}, nil)
@@ -213,7 +213,7 @@ func TestAnOfficialServerWithSessions(t *testing.T) {
 // JSON-RPC without tools, as in 2026-01-11, with the members of the checkout beside _meta.
 func TestPlainJSONRPC(t *testing.T) {
 	rest := answering(http.StatusCreated, checkout)
-	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1", nil))
 	defer server.Close()
 	post := func(body string) (int, map[string]json.RawMessage) {
 		response, err := server.Client().Post(server.URL, "application/json", strings.NewReader(body))
@@ -244,7 +244,7 @@ func TestPlainJSONRPC(t *testing.T) {
 
 func TestHostileMessages(t *testing.T) {
 	rest := answering(http.StatusOK, checkout)
-	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1", nil))
 	defer server.Close()
 	for name, body := range map[string]string{
 		"nothing": "", "no JSON": "{", "a list": "[]",
@@ -283,15 +283,16 @@ func TestHostileMessages(t *testing.T) {
 
 func TestWhatCannotBeCalledWasNotSent(t *testing.T) {
 	rest := answering(http.StatusOK, checkout)
-	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1", nil))
+	defer server.Close()
 	caller := mcp.NewCaller(server.URL, wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
 	var notSent *bridge.NotSentError
 	_, err := caller.Call(t.Context(), restRequest("DELETE", "checkout-sessions/1", ""))
 	require.ErrorAs(t, err, &notSent)
 	_, err = caller.Call(t.Context(), restRequest("POST", "checkout-sessions", "no JSON"))
 	require.ErrorAs(t, err, &notSent)
-	server.Close()
-	_, err = caller.Call(t.Context(), restRequest("GET", "checkout-sessions/1", ""))
+	nowhere := mcp.NewCaller("http://127.0.0.1:1", wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
+	_, err = nowhere.Call(t.Context(), restRequest("GET", "checkout-sessions/1", ""))
 	require.ErrorAs(t, err, &notSent)
 	require.Empty(t, rest.asked)
 }
@@ -340,7 +341,7 @@ func (f callerFunc) Call(_ context.Context, r bridge.Request) (bridge.Response, 
 // A handler that panics fails the request, and nothing else: the library has no guard of its own.
 func TestAPanicIsAnAnswer(t *testing.T) {
 	rest := &business{answer: func(http.ResponseWriter, *http.Request) { panic("oh") }}
-	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1"))
+	server := httptest.NewServer(mcp.NewHandler(rest, wire.April2026, "shop", "1", nil))
 	defer server.Close()
 	caller := mcp.NewCaller(server.URL+"/mcp", wire.April2026, bridge.NewHTTPCaller(server.Client(), 0, 0))
 	for range 2 {
@@ -353,7 +354,7 @@ func TestAPanicIsAnAnswer(t *testing.T) {
 // In 2026-01-11 the tools are methods, the profile is in _meta and the checkout beside it; there is no greeting.
 func TestTheFirstRelease(t *testing.T) {
 	rest := answering(http.StatusCreated, checkout)
-	handler := mcp.NewHandler(rest, wire.April2026, "shop", "1")
+	handler := mcp.NewHandler(rest, wire.April2026, "shop", "1", nil)
 	var messages []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

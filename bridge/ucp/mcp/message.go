@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
+	"github.com/strabo-engine/strabo/enactment"
 )
 
 // envelope is a JSON-RPC message.
@@ -63,8 +65,11 @@ func (d *failureData) explain(release wire.Release, messages []reason) {
 
 // rpcCode is the JSON-RPC code for a status (UCP 2026-04-08, overview, error codes).
 func rpcCode(status int, code string) int {
+	if known := negotiation.Code(code); known.Refuses() {
+		return known.RPC()
+	}
 	switch {
-	case status == http.StatusFailedDependency, code == "invalid_profile_url", code == "profile_malformed", code == "version_unsupported":
+	case status == http.StatusFailedDependency:
 		return -32001
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
 		return -32600
@@ -83,17 +88,8 @@ func (f *failure) status() int {
 		if len(f.Data.Errors) > 0 && f.Data.Code == "" {
 			return http.StatusBadRequest // The business has said no; -32603 is what that release has for it.
 		}
-		switch f.Data.Code {
-		case "invalid_profile_url", "digest_mismatch", "algorithm_unsupported":
-			return http.StatusBadRequest
-		case "profile_unreachable":
-			return http.StatusFailedDependency
-		case "profile_malformed", "version_unsupported":
-			return http.StatusUnprocessableEntity
-		case "profile_not_trusted":
-			return http.StatusForbidden
-		case "signature_missing", "signature_invalid", "key_not_found":
-			return http.StatusUnauthorized
+		if code := negotiation.Code(f.Data.Code); code.Refuses() {
+			return code.Status()
 		}
 		if len(f.Data.RetryAfter) > 0 {
 			return http.StatusTooManyRequests
@@ -124,13 +120,36 @@ type arguments struct {
 	ID       string          `json:"id,omitempty"`
 	Checkout json.RawMessage `json:"checkout,omitempty"`
 	// Of 2026-01-11 and 2026-01-23.
-	Key     string          `json:"idempotency_key,omitempty"`
-	Payment json.RawMessage `json:"payment,omitempty"`
-	Legacy  *struct {
+	Key    string `json:"idempotency_key,omitempty"`
+	Legacy *struct {
 		UCP struct {
 			Profile string `json:"profile"`
 		} `json:"ucp"`
 	} `json:"_meta,omitempty"`
+}
+
+// readArguments reads the arguments of a call, and gives all of them by name. Names count with their case, like those of the
+// message around them: what another reader takes for something else, such as a Checkout beside the checkout, is nothing here.
+func readArguments(given json.RawMessage) (arguments, enactment.Values, error) {
+	if len(given) == 0 { // A call of a tool may come without.
+		return arguments{}, nil, nil
+	}
+	members, err := enactment.ParseValues(given)
+	if err != nil {
+		return arguments{}, nil, err
+	}
+	var a arguments
+	for name, into := range map[string]any{"meta": &a.Meta, "id": &a.ID, "idempotency_key": &a.Key, "_meta": &a.Legacy} {
+		if value, ok := members[name]; ok {
+			if err := read.Into(value, name, into); err != nil {
+				return arguments{}, nil, err
+			}
+		}
+	}
+	if checkout, ok := members["checkout"]; ok && !checkout.Equal(enactment.MustValue(nil)) {
+		a.Checkout = json.RawMessage(checkout.String())
+	}
+	return a, members, nil
 }
 
 func (a arguments) profile() string {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
+	"github.com/strabo-engine/strabo/enactment"
 )
 
 // MaximumRequest is how many bytes of a request are read.
@@ -31,8 +33,12 @@ const MaximumRequest = 1 << 20
 // A business outcome is a result with structuredContent; an answer with a status of 400 and more is a JSON-RPC error with
 // UCP's codes, and the HTTP status too is that of the answer. What is no request at all is a JSON-RPC error as well.
 // JSON-RPC without tools, as release 2026-01-11 has it, is understood too. The handler blocks as long as rest does and is
-// safe for concurrent use if rest is.
-func NewHandler(rest http.Handler, release wire.Release, name, version string) http.Handler {
+// safe for concurrent use if rest is. A panic of rest is a status of 500 and goes to the log, or to slog.Default() if that is nil.
+func NewHandler(rest http.Handler, release wire.Release, name, version string, log *slog.Logger) http.Handler {
+	if log == nil {
+		log = slog.Default()
+	}
+	b := &business{rest, release, log}
 	server := mcp.NewServer(&mcp.Implementation{Name: name, Version: version}, nil)
 	for _, o := range operations {
 		server.AddTool(&mcp.Tool{
@@ -45,7 +51,7 @@ func NewHandler(rest http.Handler, release wire.Release, name, version string) h
 			if call.Extra != nil {
 				header = call.Extra.Header
 			}
-			text, failed := serve(ctx, rest, release, o, header, call.Params.Arguments)
+			text, failed := b.serve(ctx, o, header, call.Params.Arguments)
 			if failed != nil {
 				data, err := json.Marshal(failed.Data)
 				if err != nil {
@@ -89,7 +95,7 @@ func NewHandler(rest http.Handler, release wire.Release, name, version string) h
 				refuseMessage(w, nil, http.StatusBadRequest, -32600, "The message has no id, so that nobody would hear of what came of it.")
 				return
 			}
-			plain(r.Context(), w, rest, release, o, r.Header, asked.ID, asked.Params)
+			b.plain(r.Context(), w, o, r.Header, asked.ID, asked.Params)
 			return
 		}
 		if takesJSON(r.Header.Values("Accept")) { // The library insists on more than is needed.
@@ -102,13 +108,18 @@ func NewHandler(rest http.Handler, release wire.Release, name, version string) h
 	})
 }
 
+// business is what the tools are of.
+type business struct {
+	rest    http.Handler
+	release wire.Release
+	log     *slog.Logger
+}
+
 // plain answers JSON-RPC whose methods are the operations.
-func plain(
-	ctx context.Context, w http.ResponseWriter, rest http.Handler, release wire.Release, o operation, header http.Header, id, params json.RawMessage,
-) {
+func (b *business) plain(ctx context.Context, w http.ResponseWriter, o operation, header http.Header, id, params json.RawMessage) {
 	answer := envelope{Version: "2.0", ID: id}
 	status := http.StatusOK
-	text, failed := serve(ctx, rest, release, o, header, params)
+	text, failed := b.serve(ctx, o, header, params)
 	if failed != nil {
 		answer.Error, status = failed, failed.status()
 	} else {
@@ -148,14 +159,12 @@ func Refuse(w http.ResponseWriter, release wire.Release, message []byte, status 
 }
 
 // serve makes the REST request of a tool call and gives the body of its answer, or what went wrong.
-func serve(
-	ctx context.Context, rest http.Handler, release wire.Release, o operation, header http.Header, given json.RawMessage,
-) (json.RawMessage, *failure) {
-	var a arguments
-	if err := json.Unmarshal(given, &a); err != nil {
-		return nil, unfit(release, -32602, "invalid_request", "The arguments of "+string(o.tool)+" cannot be read.")
+func (b *business) serve(ctx context.Context, o operation, header http.Header, given json.RawMessage) (json.RawMessage, *failure) {
+	a, members, err := readArguments(given)
+	if err != nil {
+		return nil, unfit(b.release, -32602, "invalid_request", "The arguments of "+string(o.tool)+" cannot be read.")
 	}
-	body, wrong := o.body(a, given)
+	body, wrong := o.body(a, members)
 	switch {
 	case wrong != "":
 	case !a.agrees(header):
@@ -166,15 +175,15 @@ func serve(
 		wrong = "The argument meta has no idempotency-key."
 	}
 	if wrong != "" {
-		return nil, unfit(release, -32602, "invalid_request", wrong)
+		return nil, unfit(b.release, -32602, "invalid_request", wrong)
 	}
 	if a.profile() == "" && len(header.Values("UCP-Agent")) == 0 {
-		return nil, unfit(release, -32001, "invalid_profile_url", "The argument meta has no ucp-agent with a profile.")
+		return nil, unfit(b.release, -32001, "invalid_profile_url", "The argument meta has no ucp-agent with a profile.")
 	}
 	method, path := o.tool.REST(a.ID)
 	request, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {
-		return nil, unfit(release, -32602, "invalid_request", "The id cannot be part of a request.")
+		return nil, unfit(b.release, -32602, "invalid_request", "The id cannot be part of a request.")
 	}
 	request.Header = header.Clone()
 	if request.Header == nil {
@@ -206,11 +215,11 @@ func serve(
 		request.Header.Set("Request-Signature", "unsigned")
 	}
 	answer := &recorder{header: http.Header{}}
-	answer.record(rest, request)
+	answer.record(b.rest, request, b.log)
 	if answer.code() < http.StatusBadRequest {
 		return answer.body.Bytes(), nil
 	}
-	return nil, answer.failure(release)
+	return nil, answer.failure(b.release)
 }
 
 // unfit is the failure of a call that does not come to a request.
@@ -221,12 +230,12 @@ func unfit(release wire.Release, code int, name, content string) *failure {
 }
 
 // body gives the body of the REST request. In 2026-01-11 the members of the checkout may stand beside _meta.
-func (o operation) body(a arguments, given json.RawMessage) ([]byte, string) {
+func (o operation) body(a arguments, members enactment.Values) ([]byte, string) {
 	if o.payload == "" {
 		return nil, ""
 	}
 	if len(a.Checkout) > 0 {
-		if !strings.HasPrefix(strings.TrimSpace(string(a.Checkout)), "{") {
+		if a.Checkout[0] != '{' {
 			return nil, "The argument checkout is no object."
 		}
 		return a.Checkout, ""
@@ -234,17 +243,14 @@ func (o operation) body(a arguments, given json.RawMessage) ([]byte, string) {
 	if a.Legacy == nil {
 		return nil, "The argument checkout is missing."
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(given, &members); err != nil {
-		return nil, "The parameters are no object."
-	}
+	rest := maps.Clone(members)
 	for _, name := range []string{"_meta", "meta", "idempotency_key"} {
-		delete(members, name)
+		delete(rest, name)
 	}
 	if o.key {
-		delete(members, "id")
+		delete(rest, "id")
 	}
-	text, err := json.Marshal(members)
+	text, err := json.Marshal(rest)
 	if err != nil {
 		return nil, "The parameters cannot be read."
 	}
@@ -260,14 +266,14 @@ type recorder struct {
 
 // record has a handler answer. The library calls this in a goroutine of its own, where a panic would end the process; so
 // it becomes what net/http makes of one, a request that failed, and is logged as there.
-func (r *recorder) record(by http.Handler, request *http.Request) {
+func (r *recorder) record(by http.Handler, request *http.Request, log *slog.Logger) {
 	defer func() {
 		wrong := recover()
 		if wrong == nil {
 			return
 		}
 		if wrong != http.ErrAbortHandler {
-			slog.ErrorContext(request.Context(), "ucp: mcp: panic", "path", request.URL.Path, "panic", wrong, "stack", string(debug.Stack()))
+			log.ErrorContext(request.Context(), "ucp: mcp: panic", "path", request.URL.Path, "panic", wrong, "stack", string(debug.Stack()))
 		}
 		*r = recorder{header: http.Header{}, status: http.StatusInternalServerError}
 	}()

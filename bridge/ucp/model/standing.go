@@ -39,7 +39,14 @@ func StandingOf(instances iter.Seq[enactment.Instance]) Standing {
 	return s
 }
 
-// Fold adds an instance.
+// FoldAll adds instances, in the order in which they happened.
+func (s *Standing) FoldAll(instances []enactment.Instance) {
+	for n := range instances {
+		s.Fold(&instances[n])
+	}
+}
+
+// Fold adds an instance, which must not change any more.
 func (s *Standing) Fold(i *enactment.Instance) {
 	switch i.Action {
 	case "Create":

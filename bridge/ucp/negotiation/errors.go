@@ -1,6 +1,10 @@
 package negotiation
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/strabo-engine/strabo/bridge/ucp/wire"
+)
 
 // Code is a code of UCP for what goes wrong before a business has looked at a request (UCP 2026-04-08, overview, error
 // codes).
@@ -35,44 +39,29 @@ var answers = map[Code]struct{ status, rpc int }{
 	AlgorithmUnsupported:     {http.StatusBadRequest, -32600},
 }
 
-// Error is a problem of discovery, negotiation or signatures. Two of one code are the same to errors.Is.
-type Error struct {
-	Code Code
-	// Content is a sentence for the other party, so it says nothing of what is behind.
-	Content string
-	// Err is what lies behind it; nil if nothing does.
-	Err error
+// Error is a problem of discovery, negotiation or signatures: its Code, a sentence for the other party (Content), and what
+// lies behind (Err). Two of one code are the same to errors.Is.
+type Error = wire.CodedError[Code]
+
+// Refuses tells whether the code is one of those above that a request is refused with: all but [CapabilitiesIncompatible],
+// which is a business outcome.
+func (c Code) Refuses() bool {
+	_, ok := answers[c]
+	return ok && c != CapabilitiesIncompatible
 }
 
-// Error gives the code, the sentence and what lies behind.
-func (e *Error) Error() string {
-	text := "ucp: " + string(e.Code) + ": " + e.Content
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
-	}
-	return text
-}
-
-// Unwrap gives Err.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Is tells whether the other is an Error with the same code.
-func (e *Error) Is(other error) bool {
-	o, ok := other.(*Error)
-	return ok && o.Code == e.Code
-}
-
-// Status is the HTTP status of the answer; 200 for [CapabilitiesIncompatible], which is a business outcome.
-func (e *Error) Status() int {
-	if a, ok := answers[e.Code]; ok {
+// Status is the HTTP status of the answer; 200 for [CapabilitiesIncompatible], 500 for a code that is not one of those above.
+func (c Code) Status() int {
+	if a, ok := answers[c]; ok {
 		return a.status
 	}
 	return http.StatusInternalServerError
 }
 
-// RPC is the JSON-RPC code of the answer over MCP; 0 where it is a result and no error.
-func (e *Error) RPC() int {
-	if a, ok := answers[e.Code]; ok {
+// RPC is the JSON-RPC code of the answer over MCP; 0 for [CapabilitiesIncompatible], which is a result and no error there,
+// -32603 for a code that is not one of those above.
+func (c Code) RPC() int {
+	if a, ok := answers[c]; ok {
 		return a.rpc
 	}
 	return -32603

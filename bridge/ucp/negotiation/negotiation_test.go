@@ -71,6 +71,13 @@ func TestNegotiate(t *testing.T) {
 			dropped:  map[string]string{discount: "no version", loyalty: "nothing that it extends is active", tiers: "nothing that it extends is active"},
 		},
 		{
+			name:     "what falls last was looked at first",
+			platform: capabilities{checkout: {capability(april)}, "a.a.a": {capability(april, "b.b.b")}, "b.b.b": {capability(april, "c.c.c")}, "c.c.c": {capability(april, discount)}},
+			business: capabilities{checkout: {capability(april)}, "a.a.a": {capability(april, "b.b.b")}, "b.b.b": {capability(april, "c.c.c")}, "c.c.c": {capability(april, discount)}},
+			want:     map[string]string{checkout: april},
+			dropped:  map[string]string{"a.a.a": "extends", "b.b.b": "extends", "c.c.c": "extends"},
+		},
+		{
 			name:     "one parent of several is enough",
 			platform: capabilities{checkout: {capability(april)}, discount: {capability(april, "dev.ucp.shopping.cart", checkout)}},
 			business: capabilities{checkout: {capability(april)}, discount: {capability(april, "dev.ucp.shopping.cart", checkout)}},
@@ -92,6 +99,12 @@ func TestNegotiate(t *testing.T) {
 			name:     "a schema of somebody else",
 			platform: capabilities{checkout: {capability(april)}, loyalty: {governed}},
 			business: capabilities{checkout: {capability(april)}, loyalty: {foreign}},
+			want:     map[string]string{checkout: april}, dropped: map[string]string{loyalty: "not where the owner"},
+		},
+		{
+			name:     "a schema of somebody else, as the platform has it",
+			platform: capabilities{checkout: {capability(april)}, loyalty: {foreign}},
+			business: capabilities{checkout: {capability(april)}, loyalty: {governed}},
 			want:     map[string]string{checkout: april}, dropped: map[string]string{loyalty: "not where the owner"},
 		},
 		{
@@ -291,8 +304,9 @@ func TestNegotiationIsTheLargestSetThatHolds(t *testing.T) {
 	})
 }
 
-// parents has no circle, so that the largest set is the only one.
-var parents = map[string][]string{"a.b": {"a.a"}, "a.c": {"a.b", "a.d"}, "a.e": {"a.c"}}
+// parents has no circle, so that the largest set is the only one. What extends comes before and after what it extends by
+// its name, so that one look at each is not enough to find what falls.
+var parents = map[string][]string{"a.a": {"a.c"}, "a.c": {"a.b", "a.e"}, "a.b": {"a.d"}}
 
 func TestGoverns(t *testing.T) {
 	for _, test := range []struct {
@@ -380,7 +394,7 @@ func TestErrorsHaveTheStatusesOfTheSpecification(t *testing.T) {
 		negotiation.ProfileNotTrusted: {403, -32000}, "another": {500, -32603},
 	} {
 		err := &negotiation.Error{Code: code, Content: "x", Err: os.ErrNotExist}
-		require.Equal(t, want, [2]int{err.Status(), err.RPC()}, code)
+		require.Equal(t, want, [2]int{code.Status(), code.RPC()}, code)
 		require.ErrorIs(t, err, os.ErrNotExist)
 	}
 }

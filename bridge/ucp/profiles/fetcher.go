@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
-	"golang.org/x/time/rate"
 
 	"github.com/strabo-engine/strabo/bridge/guard"
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/fair"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 )
 
@@ -28,7 +28,8 @@ const (
 	MaximumAge = time.Hour
 	// DefaultKept is how many profiles are kept.
 	DefaultKept = 1024
-	// DefaultRate is how many profiles are fetched in a second, all together, and DefaultBurst how many at once.
+	// DefaultRate is how many profiles are fetched in a second, all together, and DefaultBurst how many at once. One site may
+	// have half of that where nobody else wants it, and no more than a tenth is kept for it where others do.
 	DefaultRate, DefaultBurst = 10, 50
 	// firstPause is how long somebody whose profile could not be had is not asked again; it doubles to longestPause.
 	firstPause, longestPause = 5 * time.Second, 5 * time.Minute
@@ -63,7 +64,7 @@ type Options struct {
 type Fetcher struct {
 	options Options
 	source  Source
-	limit   *rate.Limiter
+	limit   *fair.Limit
 	flights singleflight.Group
 
 	mu   sync.Mutex
@@ -82,8 +83,11 @@ func New(options Options) (*Fetcher, error) {
 		}
 		f.source = g
 	}
-	f.kept = newCache(cmp.Or(options.Kept, DefaultKept))
-	f.limit = rate.NewLimiter(rate.Limit(cmp.Or(options.Rate, DefaultRate)), cmp.Or(options.Burst, DefaultBurst))
+	kept := cmp.Or(options.Kept, DefaultKept)
+	f.kept = newCache(kept)
+	f.limit = fair.New(fair.Options{
+		Rate: cmp.Or(options.Rate, DefaultRate), Burst: cmp.Or(options.Burst, DefaultBurst), Sites: kept,
+	})
 	return f, nil
 }
 
@@ -181,17 +185,21 @@ func (f *Fetcher) lookup(at string) (*entry, bool) {
 // fetch asks for a profile and keeps what came of it. Where too many are being fetched, one that is out of date is good until
 // it has the [MaximumAge]: else whoever names ever new profiles would keep those away that are known.
 func (f *Fetcher) fetch(ctx context.Context, at string, after time.Time) (*negotiation.Profile, error) {
-	if _, err := f.source.Check(at); err != nil {
+	u, err := f.source.Check(at)
+	if err != nil {
 		return nil, &negotiation.Error{Code: negotiation.InvalidProfileURL, Content: "The URL of the profile may not be used.", Err: err}
 	}
 	now := time.Now()
-	if !f.limit.Allow() {
+	if !f.limit.Allow(u.Host) {
 		if e, ok := f.lookup(at); ok && e.err == nil && e.fetched.After(after) && now.Sub(e.fetched) < MaximumAge {
 			return e.profile, nil
 		}
 		return nil, ErrBusy
 	}
 	p, age, err := f.ask(ctx, at)
+	if err == nil {
+		f.limit.Good(u.Host)
+	}
 	e := &entry{at: at, profile: p, err: err, fetched: now, until: now.Add(age)}
 	f.mu.Lock()
 	defer f.mu.Unlock()

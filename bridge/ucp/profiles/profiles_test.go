@@ -130,7 +130,7 @@ func TestWhereAURLMayNotLead(t *testing.T) {
 
 func TestTooManyProfiles(t *testing.T) {
 	p := serving(t, saying(profile))
-	f := reaching(t, p, profiles.Options{Rate: 0.0001, Burst: 2, Kept: 1})
+	f := reaching(t, p, profiles.Options{Rate: 0.0001, Burst: 4, Kept: 1})
 	for _, path := range []string{"/a", "/b"} {
 		_, err := f.Get(t.Context(), p.URL+path)
 		require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestWhoeverGivesUpDoesNotWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	first := make(chan error, 1)
 	go func() { _, err := f.Get(ctx, p.URL); first <- err }()
-	require.Eventually(t, func() bool { return p.asked.Load() == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return p.asked.Load() == 1 }, time.Minute, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-first, context.Canceled)
 	close(hold)
@@ -215,6 +215,27 @@ func TestTooManyProfilesOfOthers(t *testing.T) {
 		flood()
 		_, err = f.Get(ctx, "http://localhost/p")
 		require.ErrorIs(t, err, profiles.ErrBusy, "nothing is good for ever")
+	})
+}
+
+// Whoever names profile after profile at one site keeps nobody away from another.
+func TestTooManyProfilesAtOneSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, f := inMemory(t, "")
+		refused := 0
+		for second := range 10 {
+			for i := range 2 * profiles.DefaultBurst {
+				if _, err := f.Get(t.Context(), fmt.Sprintf("https://a%d.evil.example/%d", i, second)); err != nil {
+					require.ErrorIs(t, err, profiles.ErrBusy)
+					refused++
+				}
+			}
+			_, err := f.Get(t.Context(), fmt.Sprintf("https://honest%d.example/p", second))
+			require.NoError(t, err)
+			time.Sleep(time.Second)
+		}
+		require.NotZero(t, refused)
+		require.LessOrEqual(t, asked.Load(), int64(profiles.DefaultBurst+10*profiles.DefaultRate))
 	})
 }
 

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
-	"golang.org/x/time/rate"
 
 	"github.com/strabo-engine/strabo/bridge/guard"
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/fair"
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
 	"github.com/strabo-engine/strabo/bridge/ucp/wire"
 )
@@ -30,7 +30,8 @@ const (
 	Life, Pause = time.Hour, time.Minute
 	// DefaultKept is how many schemas are known at a time.
 	DefaultKept = 256
-	// DefaultRate is how many schemas are fetched in a second, DefaultBurst how many at once.
+	// DefaultRate is how many schemas are fetched in a second, DefaultBurst how many at once, all together. One site may have
+	// half of that where nobody else wants it, and no more than a tenth is kept for it where others do.
 	DefaultRate, DefaultBurst = 2, 10
 )
 
@@ -42,6 +43,8 @@ var ErrBusy = errors.New("ucp: too many schemas are being fetched")
 
 // Source asks for what is at a URL. [*guard.Guard] is one.
 type Source interface {
+	// Get fetches what is at the URL text, as the media type accept. It blocks until that is read or ctx ends, and may be
+	// called from several goroutines. The error says why there is no such thing, or why it may not be fetched.
 	Get(ctx context.Context, text, accept string) (*guard.Response, error)
 }
 
@@ -62,7 +65,7 @@ type Options struct {
 // Library knows what schemas require. It is safe for concurrent use.
 type Library struct {
 	options Options
-	limit   *rate.Limiter
+	limit   *fair.Limit
 	flights singleflight.Group
 
 	mu    sync.Mutex
@@ -80,7 +83,9 @@ type finding struct {
 func New(options Options) *Library {
 	return &Library{
 		options: options, known: make(map[string]finding),
-		limit: rate.NewLimiter(rate.Limit(cmp.Or(options.Rate, DefaultRate)), cmp.Or(options.Burst, DefaultBurst)),
+		limit: fair.New(fair.Options{
+			Rate: cmp.Or(options.Rate, DefaultRate), Burst: cmp.Or(options.Burst, DefaultBurst), Sites: cmp.Or(options.Kept, DefaultKept),
+		}),
 	}
 }
 
@@ -146,6 +151,9 @@ func (l *Library) find(ctx context.Context, name string, at *url.URL) finding {
 	if err == nil {
 		found.requires, found.err = negotiation.ParseRequires(name, text)
 	}
+	if found.err == nil {
+		l.limit.Good(at.Host)
+	}
 	if found.err != nil {
 		found.until = time.Now().Add(Pause)
 	}
@@ -163,7 +171,7 @@ func (l *Library) read(ctx context.Context, at *url.URL) ([]byte, error) {
 	if l.options.Source == nil {
 		return nil, ErrUnknown
 	}
-	if !l.limit.Allow() {
+	if !l.limit.Allow(at.Host) {
 		return nil, ErrBusy
 	}
 	response, err := l.options.Source.Get(ctx, at.String(), "application/schema+json, application/json")

@@ -170,6 +170,24 @@ func TestHowLongASchemaIsKnown(t *testing.T) {
 	require.ErrorIs(t, err, schemas.ErrBusy)
 }
 
+// Whoever names schema after schema at one site keeps nobody away from another.
+func TestTooManySchemasAtOneSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		library := schemas.New(schemas.Options{Source: &counting{said: func() (*guard.Response, error) {
+			return &guard.Response{Status: 200, Body: []byte(newer)}, nil
+		}}})
+		refused := 0
+		for i := range 2 * schemas.DefaultBurst {
+			if _, err := library.Requires(t.Context(), "example.evil.x", fmt.Sprint("https://evil.example/", i)); errors.Is(err, schemas.ErrBusy) {
+				refused++
+			}
+		}
+		require.NotZero(t, refused)
+		_, err := library.Requires(t.Context(), loyalty, at)
+		require.NoError(t, err)
+	})
+}
+
 func TestSchemasInADirectory(t *testing.T) {
 	c := &counting{said: func() (*guard.Response, error) { return &guard.Response{Status: 404}, nil }}
 	library := schemas.New(schemas.Options{Source: c, Directory: fstest.MapFS{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -24,7 +25,8 @@ func (s *Shop) Agent(rules *enactment.Rules, executor adapter.Executor, options 
 	}
 	for _, action := range []string{"Refused", "Rejected", "Completed", "Cancelled", "Expired"} {
 		agent.OnEnabled(action, func(ctx context.Context, f *adapter.FeasibleAction) error {
-			return s.serve(ctx, agent, f.Enactment)
+			_, err := s.serve(ctx, agent, f.Enactment.Instances(), time.Now())
+			return err
 		})
 	}
 	return agent, nil
@@ -33,35 +35,47 @@ func (s *Shop) Agent(rules *enactment.Rules, executor adapter.Executor, options 
 // patience is how long it may take to serve a customer. It is shorter than what is taken on hold is safe from others.
 const patience = 20 * time.Second
 
-// serve answers whatever the customer is owed.
-func (s *Shop) serve(ctx context.Context, agent *adapter.Adapter, e adapter.Enactment) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	c := &customer{shop: s, agent: agent, Standing: model.StandingOf(e.Instances())}
+// serve answers whatever the customer is owed at a moment, and gives how the checkout stands then.
+func (s *Shop) serve(
+	ctx context.Context, agent *adapter.Adapter, happened iter.Seq[enactment.Instance], now time.Time,
+) (model.Standing, error) {
+	c := &customer{shop: s, agent: agent, Standing: model.StandingOf(happened)}
 	if c.Create == nil { // Nobody has wished for anything yet.
-		return nil
+		return c.Standing, nil
+	}
+	answer := c.answer(now)
+	if answer == nil {
+		return c.Standing, nil
 	}
 	if cid, _ := c.Create.Value("cid"); cid.Decode(&c.cid) != nil {
-		return fmt.Errorf("shop: the checkout's id is no string: %s", cid)
+		return c.Standing, fmt.Errorf("shop: the checkout's id is no string: %s", cid)
 	}
-	for {
-		answer := map[model.Owed]func(context.Context) error{
-			model.AnswerCreate: c.price, // somebody wishes for goods
-			model.AnswerUpdate: c.price, // somebody changes their mind
-			model.Settle:       c.sell,  // somebody pays
-			model.Reopen:       c.price, // somebody was told no, and may go on
-			model.Confirm:      c.cancel,
-		}[c.Owed()]
-		if answer == nil && !c.Ended() && c.Expires().Before(time.Now()) {
-			answer = c.expire // nobody has paid in time
-		}
-		if answer == nil {
-			return nil
-		}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for ; answer != nil; answer = c.answer(now) {
 		if err := answer(ctx); err != nil {
-			return forgiven(err)
+			return c.Standing, forgiven(err)
 		}
 	}
+	return c.Standing, nil
+}
+
+// answer gives how to answer what the customer is owed at a moment; nil if that is nothing.
+func (c *customer) answer(now time.Time) func(context.Context) error {
+	switch c.Owed() {
+	case model.AnswerCreate, // somebody wishes for goods
+		model.AnswerUpdate, // somebody changes their mind
+		model.Reopen:       // somebody was told no, and may go on
+		return c.price
+	case model.Settle: // somebody pays
+		return c.sell
+	case model.Confirm:
+		return c.cancel
+	}
+	if !c.Ended() && c.Expires().Before(now) { // nobody has paid in time
+		return c.expire
+	}
+	return nil
 }
 
 // forgiven forgives a refusal because something else was first: the engine has decided, and what has happened instead is
@@ -240,5 +254,7 @@ func (c *customer) cancel(ctx context.Context) error {
 	return c.say(ctx, "Cancelled", adapter.Values{})
 }
 
-// expire takes back what was offered.
-func (c *customer) expire(ctx context.Context) error { return c.say(ctx, "Expired", adapter.Values{}) }
+// expire takes back what was offered. Whoever else finds the checkout so at the same time makes the same attempt.
+func (c *customer) expire(ctx context.Context) error {
+	return c.say(ctx, "Expired", adapter.Values{}, adapter.WithAttemptID("expired:"+c.cid))
+}

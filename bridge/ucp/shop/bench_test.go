@@ -137,3 +137,14 @@ func BenchmarkComplete(b *testing.B) {
 		return "POST", "/checkout-sessions/" + ids[n] + "/complete", body
 	})
 }
+
+// BenchmarkExpire ends checkouts that nobody has paid.
+func BenchmarkExpire(b *testing.B) {
+	m := newMarket(b)
+	m.ids(b, b.N)
+	b.ReportAllocs()
+	b.ResetTimer()
+	used := processorTime()
+	m.expire(b, later())
+	b.ReportMetric(float64((processorTime()-used).Microseconds())/float64(b.N), "cpu-µs/op")
+}

@@ -245,6 +245,6 @@ func Open(data *Data, store keyvalue.Store, terms Terms, logger *slog.Logger) (*
 	return New(Options{
 		Currency: terms.Currency, Catalogue: data, Shipping: data, Discounts: data,
 		Stock: NewStock(store, data.Pieces), Customers: NewCustomers(store, data.Addresses), Payments: NewTill(store, data.Handlers),
-		Links: terms.Links, OrderURL: terms.OrderURL, ContinueURL: terms.ContinueURL, Logger: logger,
+		Links: terms.Links, OrderURL: terms.OrderURL, ContinueURL: terms.ContinueURL, Store: store, Logger: logger,
 	})
 }

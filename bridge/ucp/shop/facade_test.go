@@ -94,7 +94,7 @@ func openFront(t *testing.T, change func(*ucp.ReleasesOptions)) (*front, *branch
 
 // Attacks on the front of the shop, each of which something came of before, or could have.
 func TestTheFrontHolds(t *testing.T) {
-	f, b := openFront(t, func(o *ucp.ReleasesOptions) { o.BodyTimeout = 200 * time.Millisecond })
+	f, b := openFront(t, nil)
 	april := f.agents.URL + "/2026-04-08"
 
 	t.Run("a platform that says its version behind the profile", func(t *testing.T) {
@@ -175,8 +175,9 @@ func TestTheFrontHolds(t *testing.T) {
 		for _, body := range []string{`[]`, `null`, `"x"`, `{"line_items":[]}{}`, strings.Repeat("[", 100000)} {
 			require.Equal(t, 400, f.say("POST", aprilPath+"/checkout-sessions", body).status, body[:2])
 		}
+		impatient := allReleases(t, b, func(o *ucp.ReleasesOptions) { o.BodyTimeout = 100 * time.Millisecond })
 		for _, path := range []string{"/checkout-sessions", "/mcp"} {
-			connection, err := net.Dial("tcp", strings.TrimPrefix(f.URL, "http://"))
+			connection, err := net.Dial("tcp", strings.TrimPrefix(impatient.URL, "http://"))
 			require.NoError(t, err)
 			_, err = io.WriteString(connection, "POST "+aprilPath+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
 			require.NoError(t, err)

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 
 const secret = "open sesame"
 
+// patience is how long is waited for what comes at once, if the machine has nothing else to do.
+const patience = time.Minute
+
 // town is a NATS with a SyncServer's streams, in which processes of one shop may open.
 type town struct {
 	nats *embedded.Server
@@ -66,6 +69,7 @@ type branch struct {
 	inside http.Handler
 	log    *logged
 	rules  *enactment.Rules
+	agent  *adapter.Adapter
 	conn   *nats.Conn
 	close  func()
 
@@ -105,7 +109,7 @@ func (to *town) open(t testing.TB, changes ...configure) *branch {
 	b.conn, err = to.nats.Connect()
 	require.NoError(t, err)
 	server, err := syncserver.NewServer(ctx, b.conn, b.rules, syncserver.ServerConfig{
-		System: "shop", Keys: to.keys, Alone: to.alone, Logger: logger,
+		System: "shop", Keys: to.keys, Alone: to.alone, Logger: logger, Timeout: patience,
 	})
 	require.NoError(t, err)
 	store, err := natskv.Open(ctx, b.conn, natskv.Config{Bucket: "shop"})
@@ -120,17 +124,17 @@ func (to *town) open(t testing.TB, changes ...configure) *branch {
 		Currency: "EUR", Catalogue: to.data, Shipping: to.data, Discounts: to.data, Stock: shop.NewStock(store, to.data.Pieces),
 		Customers: shop.NewCustomers(store, to.data.Addresses), Payments: shop.NewTill(store, to.data.Handlers),
 		Links: []model.Link{{Type: "terms_of_service", URL: "https://lamps.example/terms"}}, OrderURL: "https://lamps.example/orders/",
-		Logger: logger,
+		Store: store, Logger: logger,
 	}
 	io := ucp.InboundOptions{
-		Keys: keys, Store: store, PaymentHandlers: to.data.Handlers, SimulationSecret: secret, Logger: logger, AnswerTimeout: 20 * time.Second,
+		Keys: keys, Store: store, PaymentHandlers: to.data.Handlers, SimulationSecret: secret, Logger: logger, AnswerTimeout: patience,
 	}
 	for _, change := range changes {
 		change(&so, &io)
 	}
 	b.sells, err = shop.New(so)
 	require.NoError(t, err)
-	agent, err := b.sells.Agent(b.rules, attendance, adapter.WithConcurrency(256))
+	b.agent, err = b.sells.Agent(b.rules, attendance, adapter.WithConcurrency(256))
 	require.NoError(t, err)
 	inbound, err := ucp.NewInbound(b.rules, attendance, io)
 	require.NoError(t, err)
@@ -139,7 +143,7 @@ func (to *town) open(t testing.TB, changes ...configure) *branch {
 	b.url, b.client = web.URL, web.Client()
 	running, stop := context.WithCancel(ctx)
 	var parts sync.WaitGroup
-	parts.Go(func() { require.NoError(t, agent.Run(running)) })
+	parts.Go(func() { require.NoError(t, b.agent.Run(running)) })
 	parts.Go(func() { require.NoError(t, inbound.Run(running)) })
 	b.close = sync.OnceFunc(func() {
 		web.Close()
@@ -205,6 +209,16 @@ func (b *branch) try(method, path, body string, headers ...string) (answer, erro
 	return a, json.Unmarshal(raw, &a.body)
 }
 
+// insist makes a request, which has a key, until it is answered: a shop that has too much to do asks for that.
+func (b *branch) insist(method, path, body, key string) (answer, error) {
+	for {
+		a, err := b.try(method, path, body, "Idempotency-Key", key)
+		if err != nil || a.status != http.StatusServiceUnavailable {
+			return a, err
+		}
+	}
+}
+
 func (b *branch) ask(method, path, body string, headers ...string) answer {
 	b.t.Helper()
 	a, err := b.try(method, path, body, headers...)
@@ -245,7 +259,7 @@ func (b *branch) get(id string) answer {
 // more, is told that they are sold, and gives them back.
 func (b *branch) leaves(t testing.TB, item string, opened, want int64) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(patience); ; {
 		left := b.left(t, item, opened)
 		if left >= want || time.Now().After(deadline) {
 			require.Equal(t, want, left)
@@ -256,7 +270,9 @@ func (b *branch) leaves(t testing.TB, item string, opened, want int64) {
 
 // left tells how many pieces of an item are left, by the store alone.
 func (b *branch) left(t testing.TB, item string, opened int64) int64 {
-	left, err := shop.NewStock(b.store, map[string]int64{item: opened}).Left(context.Background(), item)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	left, err := shop.NewStock(b.store, map[string]int64{item: opened}).Left(ctx, item)
 	require.NoError(t, err)
 	return left
 }

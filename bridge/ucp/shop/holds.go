@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/strabo-engine/strabo/adapter"
@@ -37,19 +40,35 @@ const (
 	leftBehind = patience + 2*time.Minute
 )
 
-// Run looks now and then for what processes that have died have left on hold, until ctx ends. It blocks, and returns nil:
-// what fails is tried again. A stock that is no [HeldStock] looks after itself.
-func (s *Shop) Run(ctx context.Context, rules *enactment.Rules, executor adapter.Attendant) error {
-	ticker := time.NewTicker(tidyInterval)
+// Run does what nobody asks for, until ctx ends: it ends checkouts of which the time is over ([Shop.Expire]), and settles
+// what processes that have died have left on hold ([Shop.Tidy]). It blocks, and returns nil: what fails is tried again. A
+// stock that is no [HeldStock] looks after itself.
+func (s *Shop) Run(ctx context.Context, agent *adapter.Adapter, executor adapter.Attendant) error {
+	var running sync.WaitGroup
+	running.Go(func() {
+		s.every(ctx, tidyInterval, "shop: what is on hold cannot be looked through", func() error {
+			return s.Tidy(ctx, agent.Rules(), executor, time.Now().Add(-leftBehind))
+		})
+	})
+	s.every(ctx, expiryInterval, "shop: checkouts of which the time is over cannot be looked through", func() error {
+		return s.Expire(ctx, agent, executor, time.Now())
+	})
+	running.Wait()
+	return nil
+}
+
+// every does something, at once and then again and again until ctx ends.
+func (s *Shop) every(ctx context.Context, interval time.Duration, failed string, do func() error) {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		if err := s.Tidy(ctx, rules, executor, time.Now().Add(-leftBehind)); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "shop: what is on hold cannot be looked through", "error", err)
+		if err := do(); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, failed, "error", err)
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return nil
+			return
 		}
 	}
 }
@@ -101,6 +120,16 @@ const (
 // hand makes the same attempt.
 func soldBy(token string) string { return "sold:" + token }
 
+// Sold tells whether a checkout in which that happened has sold what is on hold.
+func (h Held) Sold(happened iter.Seq[enactment.Instance]) bool {
+	for i := range happened {
+		if i.Action == "Completed" && i.Attempt == soldBy(h.Token) {
+			return true
+		}
+	}
+	return false
+}
+
 // holdOf names what is taken for a revision of a checkout.
 func holdOf(checkout string, revision int64) string {
 	return checkout + "." + strconv.FormatInt(revision, 10)
@@ -122,12 +151,10 @@ func becameOf(ctx context.Context, executor adapter.Attendant, business enactmen
 		return undecided, fmt.Errorf("shop: hold %s: %w", held.Hold, err)
 	}
 	defer visit.Close(false)
-	var standing model.Standing
-	for _, i := range visit.Instances() {
-		if i.Action == "Completed" && i.Attempt == soldBy(held.Token) {
-			return sold, nil
-		}
-		standing.Fold(&i)
+	standing := model.StandingOf(slices.Values(visit.Instances()))
+	// A log that is no more there was removed when all in it was sold, if anything was on hold: see [OnHold].
+	if standing.Create == nil || held.Sold(slices.Values(visit.Instances())) {
+		return sold, nil
 	}
 	if standing.Ended() || standing.Revision > revision || standing.Declined != nil && standing.Revision == revision {
 		return unsold, nil

@@ -2,15 +2,18 @@ package shop_test
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 )
 
@@ -52,15 +55,31 @@ func TestStockReadTwice(t *testing.T) {
 	require.Equal(t, int64(4), left)
 }
 
-// heldUp is a stock of which each Take waits until it is let through.
+// heldUp is a stock of which each Take waits until it is let through. It tells of what is given back.
 type heldUp struct {
 	shop.Stock
-	arrived, let chan struct{}
-	takes        atomic.Int32
+	arrived, let, gave chan struct{}
+	takes              atomic.Int32
 }
 
 func holdUp(stock shop.Stock) *heldUp {
-	return &heldUp{Stock: stock, arrived: make(chan struct{}, 100), let: make(chan struct{})}
+	return &heldUp{Stock: stock, arrived: make(chan struct{}, 100), let: make(chan struct{}), gave: make(chan struct{}, 100)}
+}
+
+func (h *heldUp) GiveBack(ctx context.Context, hold, token string, products []string) error {
+	err := h.Stock.GiveBack(ctx, hold, token, products)
+	h.gave <- struct{}{}
+	return err
+}
+
+// gives waits until something was given back.
+func (h *heldUp) gives(t *testing.T) {
+	t.Helper()
+	select {
+	case <-h.gave:
+	case <-time.After(time.Minute):
+		require.Fail(t, "nothing was given back")
+	}
 }
 
 func (h *heldUp) Take(ctx context.Context, hold string, pieces map[string]int64) (string, error) {
@@ -98,9 +117,63 @@ func TestLateForASale(t *testing.T) {
 	// With the next sale the hold of the first is forgotten.
 	require.Equal(t, "completed", first.complete(first.create("wick-cotton", 1).id(), shop.TokenPays).state())
 	close(stocks[1].let)
-	require.Eventually(t, func() bool { return first.left(t, "wick-cotton", 200) == 196 }, 10*time.Second, time.Millisecond)
+	stocks[1].gives(t)
+	require.Equal(t, int64(196), first.left(t, "wick-cotton", 200))
+	_, err := first.store.Get(t.Context(), "payment."+id+".1")
+	require.NoError(t, err, "what the first has taken is not given back by the other")
 	late.close() // It waits until whatever is being served has been.
 	require.Equal(t, int32(1), stocks[1].takes.Load())
+}
+
+// till is a till that says no, or waits before it takes.
+type till struct {
+	shop.Payments
+	no           error
+	arrived, let chan struct{}
+}
+
+func (p *till) Take(ctx context.Context, payment shop.Payment) error {
+	if p.no != nil {
+		return p.no
+	}
+	p.arrived <- struct{}{}
+	select {
+	case <-p.let:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return p.Payments.Take(ctx, payment)
+}
+
+// TestDeclinedElsewhere: while one process waits for the money, another is told that there is none, and declines. What the
+// first gets after that it gives back, the goods and the money.
+func TestDeclinedElsewhere(t *testing.T) {
+	to := newTown(t)
+	slow := &till{arrived: make(chan struct{}, 100), let: make(chan struct{})}
+	stock := new(heldUp)
+	first := to.open(t, func(o *shop.Options, _ *ucp.InboundOptions) {
+		slow.Payments, o.Payments = o.Payments, slow
+		stock = holdUp(o.Stock)
+		close(stock.let)
+		o.Stock = stock
+	})
+	other := to.open(t, func(o *shop.Options, _ *ucp.InboundOptions) {
+		o.Payments = &till{Payments: o.Payments, no: model.Refuse("insufficient_funds", "$.payment_data", "There is none.")}
+	})
+	id := first.create("wick-cotton", 3).id()
+	var paying sync.WaitGroup
+	paying.Go(func() {
+		answer := first.complete(id, shop.TokenPays)
+		assert.Equal(t, http.StatusPaymentRequired, answer.status, answer.raw)
+	})
+	<-slow.arrived
+	require.Eventually(t, func() bool { return other.get(id).state() == "ready_for_complete" }, time.Minute, time.Millisecond)
+	paying.Wait()
+	close(slow.let)
+	stock.gives(t)
+	first.leaves(t, "wick-cotton", 200, 200)
+	_, err := first.store.Get(t.Context(), "payment."+id+".1")
+	require.ErrorIs(t, err, keyvalue.ErrNone, "nobody has bought anything")
 }
 
 // TestTidy settles what dead processes have left on hold, and nothing else.

@@ -43,7 +43,7 @@ func (c *counter) buys(business *ucp.Business, sign func(checkout []byte) string
 	exec := syncserver.NewLocal(rules)
 	defer exec.Close()
 	outbound, err := ucp.NewOutbound(rules, exec, business, ucp.OutboundOptions{
-		Client: c.shop.Client(), Currency: "EUR", Mandates: true, Profile: c.profile,
+		Client: c.shop.Client(), Currency: "EUR", Mandates: true, Profile: c.profile, Key: c.key,
 		Principal: func(_ context.Context, _ enactment.Key, observed enactment.Instance) (policy.Principal, error) {
 			return policy.Principal{Agent: observed.Party, Subject: "ada"}, nil
 		},
@@ -144,8 +144,15 @@ func TestBuyingWithMandates(t *testing.T) {
 		require.Equal(t, "Declined", action, said)
 		require.Contains(t, said, "mandate_scope_mismatch")
 
-		// A shop that signs with a key which it has not published is not believed.
+		// A shop that signs with a key which it had not published by then has it looked for; with one that it has not
+		// published at all it is not believed.
 		business.Profile.Keys = nil
+		action, said = c.buys(business, sign, "success_token")
+		require.Equal(t, "Completed", action, said)
+		<-c.paid
+		c.key = func(context.Context, string, string) (negotiation.Key, error) {
+			return negotiation.Key{}, &negotiation.Error{Code: negotiation.KeyNotFound}
+		}
 		action, said = c.buys(business, sign, "success_token")
 		require.Equal(t, "NeedsInput", action, said)
 		require.Contains(t, said, "merchant_authorization_invalid")

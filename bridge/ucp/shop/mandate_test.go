@@ -104,6 +104,8 @@ type counter struct {
 	transport negotiation.Transport
 	caller    bridge.Caller
 	profile   string
+	// key finds keys of the shop that it had not when it was discovered; nil for what finds them by itself.
+	key func(ctx context.Context, profileURL, id string) (negotiation.Key, error)
 }
 
 func (m *mall) at(t *testing.T, release wire.Release, transport negotiation.Transport) *counter {

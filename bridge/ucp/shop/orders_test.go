@@ -310,7 +310,7 @@ func (c *customer) next(from chan adapter.Observation) adapter.Observation {
 	select {
 	case o := <-from:
 		return o
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		require.FailNow(c.t, "nothing is observed", "%v", c.statuses())
 		panic("unreachable")
 	}
@@ -355,7 +355,7 @@ func (c *customer) quiet() {
 			return false
 		}
 		return true
-	}, 30*time.Second, time.Millisecond, "something is still to be recorded")
+	}, patience, time.Millisecond, "something is still to be recorded")
 	if len(c.changed) > 0 {
 		require.Fail(c.t, "something has changed", whole(<-c.changed))
 	}
@@ -424,7 +424,7 @@ func TestWhatBecomesOfAnOrder(t *testing.T) {
 			c.stop() // The bridge is away, and comes back with what it has in the store.
 			s.signsWith(t, second)
 			s.ship(t, order)
-			require.Eventually(t, func() bool { l := c.last(); return l.status == 200 && !bytes.Equal(l.body, shipped.body) }, 20*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { l := c.last(); return l.status == 200 && !bytes.Equal(l.body, shipped.body) }, patience, time.Millisecond)
 			require.Empty(t, c.changed, "acknowledged when it was written down; nobody is there to state it")
 			c.start()
 			rev, events = c.hears(order)
@@ -498,7 +498,7 @@ func TestAnOrderOfNobody(t *testing.T) {
 	select {
 	case d := <-c.diverged:
 		require.Contains(t, d.Detail, "another order than the checkout has become: another")
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		require.Fail(t, "nobody was told")
 	}
 	elsewhere := func(r *http.Request, body []byte) []byte {

@@ -75,26 +75,26 @@ func (s *Shop) priceLines(ctx context.Context, wish model.Wish, body *model.Body
 	wanted := make(map[string]int64, len(wish.Lines))
 	body.LineItems = make([]model.LineItem, 0, len(wish.Lines))
 	for i, line := range wish.Lines {
-		path := fmt.Sprintf("$.line_items[%d]", i)
+		path := func(member string) string { return fmt.Sprintf("$.line_items[%d]%s", i, member) }
 		item, ok, err := s.Catalogue.Product(ctx, line.Item.ID)
 		switch {
 		case err != nil:
 			return 0, err
 		case !ok:
-			return 0, model.Refuse("item_unavailable", path, "Product %s not found", line.Item.ID)
+			return 0, model.Refuse("item_unavailable", path(""), "Product %s not found", line.Item.ID)
 		case line.Quantity < 1:
-			return 0, model.Refuse("invalid", path+".quantity", "The quantity of %s must be at least 1.", item.ID)
+			return 0, model.Refuse("invalid", path(".quantity"), "The quantity of %s must be at least 1.", item.ID)
 		}
 		left, err := s.Stock.Left(ctx, item.ID)
 		if err != nil {
 			return 0, err
 		}
 		if line.Quantity > left-wanted[item.ID] {
-			return 0, outOfStock(path, &Shortage{Product: item.ID, Left: left})
+			return 0, outOfStock(path(""), &Shortage{Product: item.ID, Left: left})
 		}
 		wanted[item.ID] += line.Quantity
 		if item.Price > 0 && line.Quantity > (mostAmount-subtotal)/item.Price {
-			return 0, model.Refuse("invalid", path+".quantity", "That is more than can be counted.")
+			return 0, model.Refuse("invalid", path(".quantity"), "That is more than can be counted.")
 		}
 		amount := item.Price * line.Quantity
 		subtotal += amount

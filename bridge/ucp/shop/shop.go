@@ -17,6 +17,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/strabo-engine/strabo/bridge/keyvalue"
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/enactment"
 )
@@ -120,6 +123,9 @@ type Options struct {
 	ContinueURL string
 	// Life is how long a checkout can be paid after it was created; 6 hours, UCP's own default, if it is 0.
 	Life time.Duration
+	// Store keeps how far checkouts were looked through for those of which the time is over; see [Shop.Expire]. Processes of
+	// one shop share it. Nil: it is kept in memory, and what is there is looked through anew when the shop opens.
+	Store keyvalue.Store
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -127,7 +133,8 @@ type Options struct {
 // Shop sells. It is safe for concurrent use.
 type Shop struct {
 	Options
-	log *slog.Logger
+	name string // of this process, among those of the shop
+	log  *slog.Logger
 }
 
 // New makes a shop. The error says what lacks.
@@ -167,8 +174,11 @@ func New(options Options) (*Shop, error) {
 	if options.Life == 0 {
 		options.Life = 6 * time.Hour
 	}
+	if options.Store == nil {
+		options.Store = keyvalue.NewMemory(0)
+	}
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	return &Shop{Options: options, log: options.Logger}, nil
+	return &Shop{Options: options, name: uuid.NewString(), log: options.Logger}, nil
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,10 +34,11 @@ var _ HeldStock = (*KeptStock)(nil)
 type shelf struct {
 	name string
 
-	// changing is held while this process changes the entry, so that its own customers do not make each other try again.
-	changing sync.Mutex
+	// changing has a token while this process changes the entry, so that its own customers do not make each other try again.
+	changing chan struct{}
 
 	mu       sync.Mutex
+	waiting  []*change // for whoever changes the entry next
 	entry    stockEntry
 	revision uint64
 	read     time.Time
@@ -48,6 +51,16 @@ type stockEntry struct {
 	Holds map[string]hold `json:"holds,omitempty"`
 }
 
+// change is a change of an entry that somebody waits for.
+type change struct {
+	// make makes it, and tells whether there is anything to store by that. It may be called several times, and what it did
+	// last counts. With an error it makes nothing.
+	make func(*stockEntry) (bool, error)
+	// done tells that it was made, or could not be, as err says. Both are for whoever changes the entry.
+	done bool
+	err  error
+}
+
 // hold is what was taken under one name.
 type hold struct {
 	Pieces int64  `json:"pieces"`
@@ -55,6 +68,9 @@ type hold struct {
 	// At is when, in seconds since 1970.
 	At int64 `json:"at,omitempty"`
 }
+
+// stockPrefix begins the name in the store of each product.
+const stockPrefix = "stock."
 
 // behind is how old what Left says may be, where other processes sell the same goods.
 const behind = time.Second
@@ -70,7 +86,7 @@ func (k *KeptStock) shelf(product string) *shelf {
 	defer k.mu.Unlock()
 	s, ok := k.shelves[product]
 	if !ok {
-		s = &shelf{name: "stock." + nameOf(product)}
+		s = &shelf{name: stockPrefix + nameOf(product), changing: make(chan struct{}, 1)}
 		k.shelves[product] = s
 	}
 	return s
@@ -118,11 +134,38 @@ func (s *shelf) learn(entry stockEntry, revision uint64) {
 }
 
 // change changes what is stored of a product. The change is made on a copy, and may be made several times; it tells
-// whether there is anything to store.
-func (k *KeptStock) change(ctx context.Context, product string, change func(*stockEntry) (bool, error)) error {
+// whether there is anything to store. Where many customers want the same product their changes are stored together: each
+// waits for one that is being stored, and whoever comes next after that stores those of all who wait.
+func (k *KeptStock) change(ctx context.Context, product string, by func(*stockEntry) (bool, error)) error {
 	s := k.shelf(product)
-	s.changing.Lock()
-	defer s.changing.Unlock()
+	mine := &change{make: by}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, mine)
+	s.mu.Unlock()
+	s.changing <- struct{}{}
+	defer func() { <-s.changing }()
+	if mine.done {
+		return mine.err
+	}
+	s.mu.Lock()
+	all := s.waiting
+	s.waiting = nil
+	s.mu.Unlock()
+	// The others wait for it too, whatever becomes of this one.
+	storing, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	err := k.together(storing, product, s, all)
+	for _, c := range all {
+		c.done = true
+		if err != nil {
+			c.err = err
+		}
+	}
+	return mine.err
+}
+
+// together makes changes and stores what comes of them. The error is about all of them, and those of each about it.
+func (k *KeptStock) together(ctx context.Context, product string, s *shelf, changes []*change) error {
 	s.mu.Lock()
 	entry, revision, known := s.entry, s.revision, !s.read.IsZero()
 	s.mu.Unlock()
@@ -133,9 +176,9 @@ func (k *KeptStock) change(ctx context.Context, product string, change func(*sto
 				return err
 			}
 		}
-		changed := stockEntry{Left: entry.Left, Holds: make(map[string]hold, len(entry.Holds)+1)}
-		for name, h := range entry.Holds {
-			changed.Holds[name] = h
+		changed := stockEntry{Left: entry.Left, Holds: maps.Clone(entry.Holds)}
+		if changed.Holds == nil {
+			changed.Holds = make(map[string]hold)
 		}
 		s.mu.Lock()
 		forgotten := slices.Clone(s.sold)
@@ -143,20 +186,25 @@ func (k *KeptStock) change(ctx context.Context, product string, change func(*sto
 		for _, name := range forgotten {
 			delete(changed.Holds, name)
 		}
-		store, err := change(&changed)
-		if (err != nil || !store) && known { // What is known here may be behind.
+		store, all := len(forgotten) >= mostSold, true
+		for _, c := range changes {
+			var stores bool
+			stores, c.err = c.make(&changed)
+			store, all = store || stores, all && stores
+		}
+		if !all && known { // What is known here may be behind.
 			known = false
 			continue
 		}
-		if err != nil || !store && len(forgotten) < mostSold {
-			return err
+		if !store {
+			return nil
 		}
 		value, err := json.Marshal(changed)
 		if err != nil {
 			return fmt.Errorf("shop: stock of %s: %w", product, err)
 		}
 		written, err := k.store.Put(ctx, s.name, value, revision)
-		if errors.Is(err, keyvalue.ErrConflict) {
+		if errors.Is(err, keyvalue.ErrConflict) && ctx.Err() == nil {
 			known = false
 			continue
 		}
@@ -212,6 +260,11 @@ func (k *KeptStock) Take(ctx context.Context, name string, pieces map[string]int
 
 // GiveBack implements [Stock].
 func (k *KeptStock) GiveBack(ctx context.Context, name, token string, products []string) error {
+	return k.letGo(ctx, name, token, products, true)
+}
+
+// letGo takes a hold out of the entries of products, and puts back on the shelves what it held, if that is said.
+func (k *KeptStock) letGo(ctx context.Context, name, token string, products []string, back bool) error {
 	var failures []error
 	for _, product := range products {
 		failures = append(failures, k.change(ctx, product, func(e *stockEntry) (bool, error) {
@@ -219,7 +272,9 @@ func (k *KeptStock) GiveBack(ctx context.Context, name, token string, products [
 			if !ok || had.Token != token {
 				return false, nil
 			}
-			e.Left += had.Pieces
+			if back {
+				e.Left += had.Pieces
+			}
 			delete(e.Holds, name)
 			return true, nil
 		}))
@@ -268,18 +323,27 @@ func (k *KeptStock) Held(ctx context.Context, before time.Time) ([]Held, error) 
 	return list, nil
 }
 
+// OnHold lists what is on hold in a store of a [KeptStock], as far as that knows, by the checkouts that it is on hold for. As
+// long as a checkout has not sold it ([Held.Sold]), its log is needed: [Shop.Tidy] reads there what has become of it.
+func OnHold(ctx context.Context, store keyvalue.Store) (map[string][]Held, error) {
+	found := make(map[string][]Held)
+	for stored, err := range store.List(ctx, stockPrefix) {
+		var entry stockEntry
+		if err == nil {
+			err = json.Unmarshal(stored.Value, &entry)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("shop: what is on hold: %w", err)
+		}
+		for name, h := range entry.Holds {
+			checkout, _, _ := strings.Cut(name, ".")
+			found[checkout] = append(found[checkout], Held{Hold: name, Token: h.Token})
+		}
+	}
+	return found, nil
+}
+
 // Forget implements [HeldStock].
 func (k *KeptStock) Forget(ctx context.Context, name, token string, products []string) error {
-	var failures []error
-	for _, product := range products {
-		failures = append(failures, k.change(ctx, product, func(e *stockEntry) (bool, error) {
-			had, ok := e.Holds[name]
-			if !ok || had.Token != token {
-				return false, nil
-			}
-			delete(e.Holds, name)
-			return true, nil
-		}))
-	}
-	return errors.Join(failures...)
+	return k.letGo(ctx, name, token, products, false)
 }

@@ -1,9 +1,12 @@
 package shop_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -66,6 +69,12 @@ func TestStockOfTwoProcesses(t *testing.T) {
 				}
 			case 2:
 				require.NoError(t, at.GiveBack(ctx, name, "another", []string{"pen", "ink"}))
+				require.NoError(t, at.Sold(ctx, name, "another", []string{"pen", "ink"}))
+				for product, n := range left {
+					now, err := shop.NewStock(store, opened).Left(ctx, product)
+					require.NoError(t, err)
+					require.Equal(t, n, now, "whoever has another token gives nothing back")
+				}
 				if !isHeld {
 					continue
 				}
@@ -118,4 +127,77 @@ func TestManyHolds(t *testing.T) {
 	entry, err := store.Get(t.Context(), "stock.pen")
 	require.NoError(t, err)
 	require.Less(t, len(entry.Value), 2000)
+}
+
+// slowStore holds back what is put until it is told to go on, and then fails as it is told.
+type slowStore struct {
+	keyvalue.Store
+	began, goOn chan struct{}
+	fails       error
+	puts        int
+}
+
+func (s *slowStore) Put(ctx context.Context, name string, value []byte, revision uint64) (uint64, error) {
+	s.puts++
+	s.began <- struct{}{}
+	<-s.goOn
+	if s.fails != nil {
+		return 0, s.fails
+	}
+	return s.Store.Put(ctx, name, value, revision)
+}
+
+// TestStockOfManyAtOnce: what is wanted of one product while another change of it is being stored is stored together, and
+// each customer is told what became of their own.
+func TestStockOfManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowStore{Store: keyvalue.NewMemory(0), began: make(chan struct{}), goOn: make(chan struct{})}
+		stock := shop.NewStock(store, map[string]int64{"pen": 11})
+		var buying sync.WaitGroup
+		errs := make([]error, 20)
+		buy := func(n int) {
+			buying.Go(func() {
+				_, errs[n] = stock.Take(t.Context(), fmt.Sprint("hold", n), map[string]int64{"pen": 1})
+			})
+		}
+		buy(0)
+		<-store.began
+		for n := 1; n < len(errs); n++ {
+			buy(n)
+		}
+		synctest.Wait() // until all of them wait for the first
+		store.goOn <- struct{}{}
+		<-store.began
+		store.goOn <- struct{}{}
+		buying.Wait()
+		require.Equal(t, 2, store.puts)
+		refused := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+		require.Len(t, refused, len(errs)-11)
+		for _, err := range refused {
+			require.ErrorAs(t, err, new(*shop.Shortage))
+		}
+		require.NoError(t, errs[0])
+		left, err := stock.Left(t.Context(), "pen")
+		require.NoError(t, err)
+		require.Zero(t, left)
+
+		store.fails = keyvalue.ErrUnavailable
+		token, err := stock.Take(t.Context(), "hold0", map[string]int64{"pen": 1})
+		require.NoError(t, err, "it is taken already")
+		giveBack := func(n int) {
+			buying.Go(func() { errs[n] = stock.GiveBack(t.Context(), "hold0", token, []string{"pen"}) })
+		}
+		giveBack(0)
+		<-store.began
+		giveBack(1)
+		giveBack(2)
+		synctest.Wait()
+		store.goOn <- struct{}{}
+		<-store.began
+		store.goOn <- struct{}{}
+		buying.Wait()
+		for _, err := range errs[:3] {
+			require.ErrorIs(t, err, keyvalue.ErrUnavailable)
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,12 +177,70 @@ func TestMessages(t *testing.T) {
 		},
 		"a parent that is not there": {`{"line_items":[{"id":"a","parent_id":"b","item":{"id":"oil-lamp"},"quantity":1}]}`, "$.line_items[0].parent_id"},
 		"its own parent":             {`{"line_items":[{"id":"a","parent_id":"a","item":{"id":"oil-lamp"},"quantity":1}]}`, "$.line_items[0].parent_id"},
+		"parents of each other": {
+			`{"line_items":[{"item":{"id":"oil-lamp"},"quantity":1},{"id":"a","parent_id":"b","item":{"id":"oil-lamp"},"quantity":1},` +
+				`{"id":"b","parent_id":"a","item":{"id":"wick-cotton"},"quantity":1}]}`, "$.line_items[1].parent_id",
+		},
+		"below parents of each other": {
+			`{"line_items":[{"id":"c","parent_id":"a","item":{"id":"oil-lamp"},"quantity":1},{"id":"a","parent_id":"b","item":{"id":"oil-lamp"},"quantity":1},` +
+				`{"id":"b","parent_id":"a","item":{"id":"wick-cotton"},"quantity":1}]}`, "$.line_items[0].parent_id",
+		},
+		"a currency that is a number": {"{" + line + `,"currency":5}`, "$.currency"},
+		"a currency that is a list":   {"{" + line + `,"currency":["EUR"]}`, "$.currency"},
+		"a context of numbers":        {"{" + line + `,"context":{"currency":5}}`, "$.context.currency"},
+		"a country that is none":      {"{" + line + `,"context":{"address_country":["GR"]}}`, "$.context.address_country"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := f.say("POST", "/checkout-sessions", test.body)
 			require.Equal(t, http.StatusUnprocessableEntity, got.status, got.raw)
 			require.Equal(t, []string{"error invalid_request " + test.want + " recoverable"}, got.messages())
 		})
+	}
+}
+
+// Lines below lines are shown as they were asked for, as far as they can be laid out.
+func TestParents(t *testing.T) {
+	f := openStrict(t)
+	got := f.say("POST", "/checkout-sessions", `{"line_items":[{"id":"c","parent_id":"b","item":{"id":"oil-lamp"},"quantity":1},
+	  {"id":"b","parent_id":"a","item":{"id":"wick-cotton"},"quantity":1},{"id":"a","item":{"id":"wick-cotton"},"quantity":1}]}`)
+	require.Equal(t, 201, got.status, got.raw)
+	for i, parent := range []any{"b", "a", nil} {
+		require.Equal(t, parent, got.body["line_items"].([]any)[i].(map[string]any)["parent_id"], got.raw)
+	}
+}
+
+// Prices are in the shop's currency, which the answer says; who has named another one is told besides.
+func TestAnotherCurrency(t *testing.T) {
+	f := openStrict(t)
+	const warning = "warning currency_not_available "
+	in := func(currency string) string {
+		return strings.Replace(oneLamp, "{", `{"currency":`+currency+`,`, 1)
+	}
+	for currency, warned := range map[string]bool{`"EUR"`: false, `"eur"`: false, `null`: false, `""`: false, `"USD"`: true, `"XXX"`: true} {
+		key := "key of " + currency
+		created := f.say("POST", "/checkout-sessions", in(currency), "Idempotency-Key", key)
+		require.Equal(t, 201, created.status, created.raw)
+		require.Equal(t, "EUR", created.body["currency"])
+		require.Equal(t, warned, strings.Contains(created.raw, "currency_not_available"), created.raw)
+		require.Equal(t, created.raw, f.say("POST", "/checkout-sessions", in(currency), "Idempotency-Key", key).raw)
+		at := "/checkout-sessions/" + created.id()
+		updated := f.say("PUT", at, in(currency))
+		require.Equal(t, 200, updated.status, updated.raw)
+		require.Equal(t, warned, strings.Contains(updated.raw, "currency_not_available"), updated.raw)
+		if warned {
+			require.Contains(t, created.messages(), warning+"$.currency")
+		}
+		require.NotContains(t, f.say("GET", at, "").raw, "currency_not_available", "it is about the request")
+	}
+	at := "/checkout-sessions/" + f.say("POST", "/checkout-sessions", in(`"USD"`)).id()
+	require.Equal(t, 422, f.say("PUT", at, in(`7`)).status)
+
+	valid := schematest.Load(t, schematest.Corpus(t, 3), "2026-04-08", schematest.Response)
+	for currency, warned := range map[string]bool{`"EUR"`: false, `"USD"`: true} {
+		got := f.say("POST", aprilPath+"/checkout-sessions", strings.Replace(oneLamp, "{", `{"context":{"currency":`+currency+`},`, 1))
+		require.Equal(t, 201, got.status, got.raw)
+		require.Equal(t, warned, slices.Contains(got.messages(), warning+"$.context.currency"), got.raw)
+		valid.Check(t, "schemas/shopping/checkout.json", []byte(got.raw))
 	}
 }
 

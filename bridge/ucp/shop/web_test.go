@@ -1,6 +1,7 @@
 package shop_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/strabo-engine/strabo/bridge/ucp"
+	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 )
 
@@ -36,6 +38,39 @@ func TestETags(t *testing.T) {
 	paid := s.ask(t, "POST", path+"/complete", paying("success_token"), "If-Match", `"3-ready_for_complete"`)
 	require.Equal(t, 200, paid.status, paid.raw)
 	require.Equal(t, `"3-completed"`, paid.etag)
+}
+
+// TestPayingTooEarly: a payment that was not attempted is attempted when its request is repeated, and something else can
+// be paid, but not under the same key with something else.
+func TestPayingTooEarly(t *testing.T) {
+	s := newStall(t)
+	defer s.stop()
+	path := "/checkout-sessions/" + s.ask(t, "POST", "/checkout-sessions", `{"line_items": [{"item": {"id": "oil-lamp"}, "quantity": 1}]}`).id()
+	require.Equal(t, 400, s.ask(t, "POST", path+"/complete", paying("success_token"), "Idempotency-Key", "early").status)
+	require.Equal(t, 200, s.ask(t, "PUT", path, wants("oil-lamp", 1)).status)
+	require.Equal(t, 409, s.ask(t, "POST", path+"/complete", paying("fail_token"), "Idempotency-Key", "early").status)
+	paid := s.ask(t, "POST", path+"/complete", paying("success_token"), "Idempotency-Key", "early")
+	require.Equal(t, 200, paid.status, paid.raw)
+	require.Equal(t, "completed", paid.state())
+}
+
+// TestMoreThanCanBeCounted: sums that no platform could read are refused, and nobody waits for an answer.
+func TestMoreThanCanBeCounted(t *testing.T) {
+	s := newStall(t, func(o *shop.Options, _ *ucp.InboundOptions) { o.Catalogue = dear{o.Catalogue} })
+	defer s.stop()
+	require.Equal(t, 201, s.ask(t, "POST", "/checkout-sessions", `{"line_items": [{"item": {"id": "oil-lamp"}, "quantity": 1}]}`).status)
+	refused := s.ask(t, "POST", "/checkout-sessions", `{"line_items": [{"item": {"id": "oil-lamp"}, "quantity": 2}]}`)
+	require.Equal(t, 400, refused.status, refused.raw)
+	require.Contains(t, refused.raw, "more than can be counted")
+}
+
+// dear is a catalogue in which each piece costs as much as can be said.
+type dear struct{ shop.Catalogue }
+
+func (d dear) Product(ctx context.Context, id string) (model.Item, bool, error) {
+	item, ok, err := d.Catalogue.Product(ctx, id)
+	item.Price = 1<<53 - 1
+	return item, ok, err
 }
 
 // TestChanges: a PUT keeps what it omits, and null clears.
@@ -161,6 +196,7 @@ func TestBadRequests(t *testing.T) {
 		says               string
 	}{
 		{"POST", "/checkout-sessions", ``, 422, "must be a checkout object"},
+		{"POST", "/checkout-sessions", `{"line_items": [{"item": {"id": "oil-lamp"}, "quantity": 30}, {"item": {"id": "oil-lamp"}, "quantity": 30}]}`, 400, "Insufficient stock"},
 		{"POST", "/checkout-sessions", `{`, 400, "not sound JSON"},
 		{"POST", "/checkout-sessions", `{"a": 1, "a": 2}`, 400, "not sound JSON"},
 		{"POST", "/checkout-sessions", `[]`, 422, "must be a checkout object"},

@@ -1,6 +1,8 @@
 package shop_test
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -116,3 +118,47 @@ func TestEventsThatComeTogether(t *testing.T) {
 		require.Equal(t, "order_shipped", p.events()[1].Type)
 	})
 }
+
+// noHost fails the test when anybody is asked.
+type noHost struct{ t *testing.T }
+
+func (n noHost) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.t.Errorf("%s was asked", r.URL)
+	return nil, http.ErrServerClosed
+}
+
+// TestAPlatformThatIsNowhere is not looked for, and nobody is told that it could not be told: a platform without a profile
+// says that it is at a name which no host has (ucp.DefaultProfile).
+func TestAPlatformThatIsNowhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log levels
+		s := newStall(t, func(_ *shop.Options, o *ucp.InboundOptions) {
+			o.Client, o.Logger = &http.Client{Transport: noHost{t}}, slog.New(&log)
+		})
+		defer s.stop()
+		headers := []string{"UCP-Agent", `profile="` + ucp.DefaultProfile + `"`}
+		id := s.ask(t, "POST", "/checkout-sessions", wants("wick-cotton", 1), headers...).id()
+		require.Equal(t, 200, s.ask(t, "POST", "/checkout-sessions/"+id+"/complete", paying("success_token"), headers...).status)
+		time.Sleep(25 * time.Hour)
+		for entry, err := range s.store.List(t.Context(), "outbox.") {
+			require.NoError(t, err)
+			require.Fail(t, "a notice is left", entry.Name)
+		}
+		require.Zero(t, log.warnings.Load())
+	})
+}
+
+// levels counts what is logged that somebody should look at.
+type levels struct{ warnings atomic.Int32 }
+
+func (*levels) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l *levels) Handle(_ context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn {
+		l.warnings.Add(1)
+	}
+	return nil
+}
+
+func (l *levels) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l *levels) WithGroup(string) slog.Handler      { return l }

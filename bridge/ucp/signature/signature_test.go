@@ -10,12 +10,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	httpsig "github.com/remitly-oss/httpsig-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/bridge/ucp/negotiation"
@@ -129,6 +131,7 @@ func TestTamperedRequests(t *testing.T) {
 		{name: "not signed", body: body, change: func(r *http.Request) { r.Header.Del("Signature") }, want: negotiation.SignatureMissing},
 		{name: "no input", body: body, change: func(r *http.Request) { r.Header.Del("Signature-Input") }, want: negotiation.SignatureMissing},
 		{name: "two inputs", body: body, change: func(r *http.Request) { r.Header.Add("Signature-Input", `sig2=("@method")`) }, want: negotiation.SignatureInvalid},
+		{name: "two signatures", body: body, change: func(r *http.Request) { r.Header.Add("Signature", "sig2=:AAAA:") }, want: negotiation.SignatureInvalid},
 		{name: "no dictionary", body: body, change: func(r *http.Request) { r.Header.Set("Signature-Input", "((") }, want: negotiation.SignatureInvalid},
 		{name: "no bytes", body: body, change: func(r *http.Request) { r.Header.Set("Signature", "sig1=hello") }, want: negotiation.SignatureInvalid},
 		{name: "another label", body: body, change: func(r *http.Request) {
@@ -171,6 +174,39 @@ func TestTamperedRequests(t *testing.T) {
 	}
 }
 
+// A signature that is good, and by the right key, of something that would be taken for empty or for something else.
+func TestGoodSignaturesOfWhatIsNotUnderstood(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	signer, err := signature.NewSigner("k", key)
+	require.NoError(t, err)
+	needed := []string{"@method", "@authority", "@path", "ucp-agent", "idempotency-key", "content-digest", "content-type"}
+	for component, want := range map[string]negotiation.Code{
+		"": "", "@scheme": negotiation.SignatureInvalid, "@target-uri": negotiation.SignatureInvalid,
+	} {
+		t.Run(component, func(t *testing.T) {
+			r := newRequest(t, "POST", "http://shop.example/checkout-sessions", `{}`)
+			r.Header.Set("Content-Digest", signature.Digest([]byte(`{}`)))
+			covered := slices.Clone(needed)
+			if component != "" {
+				covered = append(covered, component)
+			}
+			by, err := httpsig.NewSigner(httpsig.SigningProfile{
+				Algorithm: httpsig.Algo_ECDSA_P256_SHA256, Fields: httpsig.Fields(covered...),
+				Metadata: []httpsig.Metadata{httpsig.MetaCreated, httpsig.MetaKeyID}, Label: "sig1",
+			}, httpsig.SigningKey{Key: key, MetaKeyID: "k"})
+			require.NoError(t, err)
+			require.NoError(t, by.Sign(r))
+			_, err = signature.VerifyRequest(t.Context(), r, []byte(`{}`), published(t, signer))
+			if want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, &negotiation.Error{Code: want})
+		})
+	}
+}
+
 func TestAnOldSignatureIsNoLongerGood(t *testing.T) {
 	signer := generated(t, "k")
 	keys := published(t, signer)
@@ -184,6 +220,21 @@ func TestAnOldSignatureIsNoLongerGood(t *testing.T) {
 		_, err = signature.VerifyRequest(t.Context(), r, nil, keys)
 		require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.SignatureInvalid})
 	})
+}
+
+// The port that goes without saying is not signed, and names of hosts have no capitals (RFC 9421, section 2.2.3).
+func TestHostsAreSignedAsTheyAreCalled(t *testing.T) {
+	signer := generated(t, "k")
+	for url, host := range map[string]string{"https://Shop.example:443/x": "shop.example", "http://shop.example:80/x": "SHOP.example"} {
+		r := newRequest(t, "GET", url, "")
+		require.NoError(t, signer.SignRequest(r, nil))
+		r.Host = host
+		_, err := signature.VerifyRequest(t.Context(), r, nil, published(t, signer))
+		require.NoError(t, err, url)
+		r.Host = host + ":8443"
+		_, err = signature.VerifyRequest(t.Context(), r, nil, published(t, signer))
+		require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.SignatureInvalid}, url)
+	}
 }
 
 func TestWebhookHeadersAreSignedToo(t *testing.T) {

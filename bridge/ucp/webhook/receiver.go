@@ -142,7 +142,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	switch {
 	case errors.As(err, &known):
 		r.log.WarnContext(ctx, "ucp: webhook refused", "code", known.Code, "error", err)
-		refuse(w, known.Status(), string(known.Code), known.Content)
+		refuse(w, known.Code.Status(), string(known.Code), known.Content)
 		return
 	case errors.As(err, &problem):
 		r.log.WarnContext(ctx, "ucp: webhook refused", "code", problem.code, "detail", problem.content)

@@ -177,6 +177,9 @@ func TestUnsignedWebhooksWhereThatIsConfigured(t *testing.T) {
 	require.Equal(t, []webhook.Verdict{webhook.Fresh, webhook.Duplicate}, p.verdicts)
 	require.Contains(t, p.handled[0].ID, "sha-256:")
 	require.Equal(t, "o_1", p.handled[0].OrderID)
+	status, said := p.post(t, told{body: order(2), signer: p.other, detached: true})
+	require.Equal(t, 401, status, said)
+	require.Len(t, p.handled, 1, "somebody else's signature is worse than none")
 }
 
 func TestWebhooksThatAreNotBelieved(t *testing.T) {
@@ -238,6 +241,9 @@ func TestOutOfOrderAndAgain(t *testing.T) {
 	require.Equal(t, 200, post("e9", "99000000000")) // In a thousand years.
 	require.Equal(t, 200, post("e5", "1790000250"))
 	require.Equal(t, []webhook.Verdict{webhook.Fresh, webhook.Fresh}, p.verdicts[5:], "a wrong clock does not silence a business")
+	require.Equal(t, 200, post("e6", "1790000100"))
+	require.Equal(t, 200, post("e7", "1790000150"))
+	require.Equal(t, []webhook.Verdict{webhook.Stale, webhook.Stale}, p.verdicts[7:], "what was stale does not set the time back")
 	p.handled = p.handled[:2]
 	p.fail = errors.New("the agent is away")
 	require.Equal(t, 503, post("e4", "1790000300"))

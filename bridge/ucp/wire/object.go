@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
+
+	"github.com/strabo-engine/strabo/bridge/ucp/internal/read"
 )
 
 // ErrNotObject says that a text is not one JSON object.
@@ -42,7 +45,7 @@ func Encode(object Object) ([]byte, error) {
 
 // clone copies an object and everything below it, leaving out members that are null: no release gives null a meaning of
 // its own but in selected_destination_id and selected_option_id, where it is the same as nothing, and the public servers
-// write it for whatever they do not have, or refuse it.
+// write it for whatever they do not have, or refuse it. Whole numbers are written plainly in the copy.
 func clone(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -59,8 +62,23 @@ func clone(value any) any {
 			out[i] = clone(element)
 		}
 		return out
+	case json.Number:
+		return plain(value)
 	}
 	return value
+}
+
+// plain writes a number whose value is whole with its digits alone. To JSON Schema 3500.0 and 35e2 are integers too, and
+// there are languages that write an amount so; the model has them as whoever reads it expects them.
+func plain(number json.Number) json.Number {
+	text := number.String()
+	if !strings.ContainsAny(text, ".eE") && text != "-0" {
+		return number
+	}
+	if whole, err := read.Whole(text); err == nil {
+		return amount(whole)
+	}
+	return number
 }
 
 func cloned(object Object) Object {
@@ -97,7 +115,7 @@ func text(in Object, name string) string {
 	return out
 }
 
-// number gives a member that is a whole number, as every amount is.
+// number gives a member that is a whole number, as every amount is; in the model it is written plainly.
 func number(in Object, name string) (int64, bool) {
 	switch value := in[name].(type) {
 	case json.Number:

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +19,8 @@ func TestCheckTotals(t *testing.T) {
 		{"no lines at all", `[{"type":"subtotal","amount":10},{"type":"tax","amount":3,"lines":[]},{"type":"total","amount":13}]`, "lines of tax sum up to 0"},
 		{"lines sum up", `[{"type":"subtotal","amount":10},{"type":"tax","amount":3,"lines":[{"amount":1},{"amount":2}]},{"type":"total","amount":13}]`, ""},
 		{"nothing to pay", `[{"type":"subtotal","amount":0},{"type":"total","amount":0}]`, ""},
+		{"less than is charged", `[{"type":"subtotal","amount":10},{"type":"total","amount":11}]`, "sum up to 10, the total is 11"},
+		{"a discount of nothing", `[{"type":"subtotal","amount":10},{"type":"discount","amount":0},{"type":"total","amount":10}]`, "lowers the total"},
 		{"wrong sum", `[{"type":"subtotal","amount":10},{"type":"total","amount":9}]`, "sum up to 10, the total is 9"},
 		{"lines do not", `[{"type":"subtotal","amount":10},{"type":"tax","amount":3,"lines":[{"amount":1}]},{"type":"total","amount":13}]`, "lines of tax sum up to 1"},
 		{"no total", `[{"type":"subtotal","amount":10}]`, "0 entries of type total"},
@@ -44,6 +47,37 @@ func TestCheckTotals(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		})
 	}
+}
+
+// A number is what it is worth, however it is written: to JSON Schema 3500.0 and 35e2 are integers. None is rounded.
+func TestAmountsHoweverTheyAreWritten(t *testing.T) {
+	for written, want := range map[string]string{
+		"3500": "3500", "3500.0": "3500", "35e2": "3500", "35E+2": "3500", "350000e-2": "3500", "0.35e4": "3500",
+		"0": "0", "-0": "0", "-0.0": "0", "0e400": "0", "0e-400": "0",
+		"9007199254740991.0": "9007199254740991", "9007199254740991e0": "9007199254740991",
+		// What is none, or more than an amount may be, is not made one.
+		"9007199254740992.0": "", "9007199254740993.0": "", "9007199254740992": "", "1e400": "", "-1e400": "", "1e-400": "",
+		"9223372036854775808.0": "", "3500.5": "", "3500.0000000000000001": "", "1e99999999999999999999": "",
+	} {
+		for _, release := range []wire.Release{wire.January11, wire.January23, wire.April2026} {
+			said := decode(t, `{"id":"c","line_items":[{"id":"l","quantity":2.0}],"totals":[{"type":"subtotal","amount":`+written+`},
+			  {"type":"total","amount":`+written+`,"lines":[{"amount":`+written+`}]}]}`)
+			_, model, err := release.DecodeResponse(wire.Exchange{Operation: wire.GetCheckout}, 200, said)
+			require.NoError(t, err)
+			totals := model["totals"].([]any)
+			err = wire.CheckTotals(totals)
+			if want == "" {
+				require.ErrorAs(t, err, new(*wire.TotalsError), "%s in %s", written, release)
+				continue
+			}
+			require.NoError(t, err, "%s in %s", written, release)
+			require.Equal(t, json.Number(want), totals[1].(wire.Object)["amount"], "%s in %s", written, release)
+			require.Equal(t, json.Number("2"), model["line_items"].([]any)[0].(wire.Object)["quantity"])
+		}
+	}
+	order, err := wire.April2026.DecodeOrder(wire.Exchange{}, decode(t, `{"id":"o","line_items":[],"totals":[{"type":"total","amount":1e2}]}`))
+	require.NoError(t, err)
+	require.Equal(t, json.Number("100"), order["totals"].([]any)[0].(wire.Object)["amount"])
 }
 
 // Totals that add up still do after a way through any release.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -64,6 +65,7 @@ type teashop struct {
 	stop     context.CancelFunc
 	local    *syncserver.Local
 	follower *adapter.Follower
+	business *shop.Shop
 	agent    *adapter.Adapter
 	inbound  *ucp.Inbound
 	peers    *guard.Guard
@@ -90,7 +92,7 @@ func open(ctx context.Context, url string) (t *teashop, err error) {
 	// What is decided: everything that Options asks for may be your own.
 	store := keyvalue.NewMemory(0)
 	till := shop.NewTill(store, shop.DefaultHandlers()) // takes no money
-	business, err := shop.New(shop.Options{
+	t.business, err = shop.New(shop.Options{
 		Currency: "EUR", Catalogue: catalogue{}, Shipping: shipping{}, Discounts: discounts{}, Payments: till,
 		Stock:     shop.NewStock(store, map[string]int64{"assam": 100, "sencha": 3}),
 		Customers: shop.NewCustomers(store, nil),
@@ -100,7 +102,7 @@ func open(ctx context.Context, url string) (t *teashop, err error) {
 	if err != nil {
 		return t, err
 	}
-	if t.agent, err = business.Agent(rules, t.local); err != nil {
+	if t.agent, err = t.business.Agent(rules, t.local); err != nil {
 		return t, err
 	}
 
@@ -131,15 +133,21 @@ func open(ctx context.Context, url string) (t *teashop, err error) {
 func (t *teashop) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	told := make(chan error, 1)
-	go func() {
-		defer stop()
-		told <- t.inbound.Run(ctx)
-	}()
-	err := t.agent.Run(ctx)
-	stop()
-	if other := <-told; err == nil {
-		err = other
+	parts := []func() error{
+		func() error { return t.agent.Run(ctx) },
+		func() error { return t.inbound.Run(ctx) },
+		func() error { return t.business.Run(ctx, t.agent, t.local) },
+	}
+	ended := make(chan error, len(parts))
+	for _, part := range parts {
+		go func() {
+			defer stop()
+			ended <- part()
+		}()
+	}
+	var err error
+	for range parts {
+		err = errors.Join(err, <-ended)
 	}
 	if err != nil {
 		return fmt.Errorf("teashop: %w", err)

@@ -24,7 +24,7 @@ import (
 type System func(t *testing.T, rules *enactment.Rules) (executor func() adapter.Executor)
 
 // patience bounds what a test waits for.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // Run runs the tests against a system that finalises immediately, or in batches with windows that close by time.
 func Run(t *testing.T, system System, batch bool) {

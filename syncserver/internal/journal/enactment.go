@@ -51,12 +51,6 @@ func (e *Enactment) Key() enactment.Key { return e.key }
 // State is the fold.
 func (e *Enactment) State() *enactment.State { return e.state }
 
-// Last is the sequence in the stream of the last message that is folded.
-func (e *Enactment) Last() uint64 { return e.last }
-
-// Decided is the highest arrival that is decided.
-func (e *Enactment) Decided() uint64 { return e.decided }
-
 // Answer gives what an attempt was answered, if it is known.
 func (e *Enactment) Answer(a *enactment.Attempt, retention time.Duration) (enactment.Outcome, bool) {
 	had, ok := e.answers.find(e.state, nameOf(a))

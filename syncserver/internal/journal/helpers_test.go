@@ -9,9 +9,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/request"
 	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testspeed.Raise()
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 // store starts a NATS server in a directory; the same directory is the same store.
@@ -54,7 +54,7 @@ func open(t testing.TB, server *embedded.Server, rules *enactment.Rules, change 
 	conn := connect(t, server)
 	js, err := jetstream.New(conn)
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	layout := journal.Layout{Subjects: subjects(t), Rules: rules, Batch: true, Retention: time.Hour}
 	require.NoError(t, journal.Open(ctx, js, layout))
@@ -64,7 +64,7 @@ func open(t testing.TB, server *embedded.Server, rules *enactment.Rules, change 
 	config := journal.Config{
 		MaxEntry: wire.LimitsOf(conn.MaxPayload()).Entry,
 		Conn:     requests, Subjects: subjects(t), Codec: wire.Codec{Rules: rules}, Retention: time.Hour,
-		Clock: time.Now, Timeout: 10 * time.Second, Cache: 1000, Logger: slog.Default(),
+		Clock: time.Now, Timeout: time.Minute, Cache: 1000, Logger: slog.Default(),
 	}
 	for _, c := range change {
 		c(&config)

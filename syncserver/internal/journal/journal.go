@@ -248,8 +248,8 @@ func TTL(d time.Duration) string {
 	return fmt.Sprintf("%ds", max(1, int64((d+time.Second-1)/time.Second)))
 }
 
-// Look is View without asking the stream where that is not needed: the latest must be known only if asked for, and
-// nothing if the enactment is said to be new.
+// Look lets read what is known of an enactment. The stream is not asked where that is not needed: the latest must be known
+// only if asked for, and nothing if the enactment is said to be new. The view must not keep the enactment.
 func (j *Journal) Look(ctx context.Context, key enactment.Key, latest, begun bool, view func(*Enactment)) error {
 	e, done, err := j.take(ctx, key)
 	if err != nil {
@@ -264,20 +264,6 @@ func (j *Journal) Look(ctx context.Context, key enactment.Key, latest, begun boo
 		err = j.catchUp(ctx, e)
 	}
 	if err != nil {
-		return err
-	}
-	view(e)
-	return nil
-}
-
-// View lets read what is known of an enactment after it was brought up to date. It must not keep the enactment.
-func (j *Journal) View(ctx context.Context, key enactment.Key, view func(*Enactment)) error {
-	e, done, err := j.take(ctx, key)
-	if err != nil {
-		return err
-	}
-	defer done()
-	if err := j.catchUp(ctx, e); err != nil {
 		return err
 	}
 	view(e)

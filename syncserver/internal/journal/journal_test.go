@@ -92,7 +92,7 @@ func TestRefusalsExpire(t *testing.T) {
 	require.Eventually(t, func() bool {
 		info, err := stream.Info(t.Context())
 		return err == nil && info.State.Msgs == 2
-	}, 10*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 
 	// What was last has gone; who knew it goes on nevertheless, and so does who did not.
 	require.NoError(t, decide(t, j, key, Attempt(Seller, "Stop", "1"))[0].Err())

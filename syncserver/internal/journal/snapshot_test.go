@@ -78,7 +78,7 @@ func TestSnapshots(t *testing.T) {
 
 	require.Equal(t, answer, decide(t, open(t, server, rules, every), book, refused)[0])
 	opened := open(t, server, rules, every)
-	require.NoError(t, opened.View(t.Context(), book, func(e *journal.Enactment) {
+	require.NoError(t, opened.Look(t.Context(), book, true, false, func(e *journal.Enactment) {
 		require.Equal(t, uint64(180), e.State().Sequence())
 	}))
 
@@ -115,7 +115,7 @@ func TestLargeSnapshots(t *testing.T) {
 	text, err := j.Newest(t.Context(), book)
 	require.NoError(t, err)
 	require.Greater(t, len(text), embedded.DefaultMaxPayload)
-	require.NoError(t, open(t, server, rules, every).View(t.Context(), book, func(e *journal.Enactment) {
+	require.NoError(t, open(t, server, rules, every).Look(t.Context(), book, true, false, func(e *journal.Enactment) {
 		require.Equal(t, uint64(9), e.State().Sequence())
 		value, _ := e.State().Instance(3).Value("text")
 		want := large(3)
@@ -145,7 +145,7 @@ func TestSecretsAreSealedInSnapshots(t *testing.T) {
 	rules := Rules(t, Notes, enactment.WithSecrets("text"))
 	j := open(t, store(t, t.TempDir()), rules, func(c *journal.Config) { c.Codec.Sealer = reversing{} })
 	writeBook(t, j, 0, 3)
-	require.NoError(t, j.View(t.Context(), book, func(e *journal.Enactment) {
+	require.NoError(t, j.Look(t.Context(), book, true, false, func(e *journal.Enactment) {
 		text := string(journal.Encode(reversing{}, e))
 		require.NotContains(t, text, "once upon")
 		restored, err := journal.Decode(rules, reversing{}, book, text)
@@ -223,7 +223,7 @@ func BenchmarkOpen(b *testing.B) {
 				j := open(b, server, rules, func(c *journal.Config) { c.SnapshotEvery = every })
 				b.StartTimer()
 				began := time.Now()
-				require.NoError(b, j.View(context.Background(), book, func(e *journal.Enactment) {
+				require.NoError(b, j.Look(context.Background(), book, true, false, func(e *journal.Enactment) {
 					require.Equal(b, uint64(actions), e.State().Sequence())
 				}))
 				took += time.Since(began)

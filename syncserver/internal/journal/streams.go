@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/pause"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
@@ -106,9 +107,7 @@ func open(ctx context.Context, js jetstream.JetStream, l Layout, config jetstrea
 			return nil
 		case errors.Is(err, jetstream.ErrStreamNameAlreadyInUse): // another server was faster
 		case gathering(err):
-			select {
-			case <-time.After(gatherPause):
-			case <-ctx.Done():
+			if pause.For(ctx, gatherPause) != nil {
 				return fmt.Errorf("journal: create stream %s: %w", config.Name, err)
 			}
 		default:

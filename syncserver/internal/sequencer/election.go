@@ -60,13 +60,6 @@ func (e *Election) Close() {
 	e.done.Wait()
 }
 
-// Held is how many partitions this server is the sequencer of.
-func (e *Election) Held() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return len(e.held)
-}
-
 // stand looks now and then for partitions that have no sequencer.
 func (e *Election) stand(ctx context.Context) {
 	ticker := time.NewTicker(max(e.config.Lease/10, 10*time.Millisecond))

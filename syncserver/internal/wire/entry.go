@@ -289,6 +289,33 @@ func Progress(message []byte) (begins, completes, removed bool) {
 	return sequence == 1, completes, false
 }
 
+// errContinues ends the reading of an entry by which nothing begins.
+var errContinues = errors.New("wire: an entry of what has begun before")
+
+// Beginning tells of an entry, without decoding it, whether an enactment begins by it, which that is, and when. By what is no
+// entry nothing begins.
+func Beginning(message []byte) (key enactment.Key, at time.Time, begins bool) {
+	err := members(message, func(name string, value []byte) error {
+		switch name {
+		case "key":
+			return readKey(&key, value)
+		case "sequence": // It comes before all that is long.
+			if string(value) != "1" {
+				return errContinues
+			}
+		case "instances":
+			begins = true
+		case "at":
+			return readTime(&at, value)
+		}
+		return nil
+	})
+	if err != nil || !begins || key == "" {
+		return "", time.Time{}, false
+	}
+	return key, at, true
+}
+
 func readRefusal(text []byte) (Refusal, error) {
 	var r Refusal
 	var digest string

@@ -45,6 +45,9 @@ func FuzzDecode(f *testing.F) {
 			again, err := codec.DecodeEntry(codec.AppendEntry(nil, e))
 			require.NoError(t, err)
 			require.Equal(t, e.Finalisation, again.Finalisation)
+			key, at, begins := wire.Beginning(codec.AppendEntry(nil, e))
+			require.Equal(t, e.Finalisation.Sequence == 1 && len(e.Finalisation.Instances) > 0, begins)
+			require.True(t, !begins || key == e.Key && at.Equal(e.At))
 		}
 		if b, err := codec.DecodeBatch(message); err == nil {
 			var text wire.BatchText

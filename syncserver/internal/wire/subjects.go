@@ -168,6 +168,3 @@ func identityOf(tokens []string) (enactment.Identity, error) {
 	}
 	return enactment.Identity{Role: role, Party: party}, nil
 }
-
-// KeyToken gives the last token of a subject.
-func KeyToken(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }

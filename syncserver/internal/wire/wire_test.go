@@ -111,7 +111,15 @@ func TestEntries(t *testing.T) {
 		}
 		begins, completes, removed := wire.Progress(codec.AppendEntry(nil, &e))
 		require.Equal(t, [3]bool{test.begins, test.completes, false}, [3]bool{begins, completes, removed})
+		key, at, begins := wire.Beginning(codec.AppendEntry(nil, &e))
+		require.Equal(t, test.begins, begins)
+		if begins {
+			require.Equal(t, entry.Key, key)
+			require.True(t, entry.At.Equal(at))
+		}
 	}
+	_, _, nothing := wire.Beginning([]byte("{"))
+	require.False(t, nothing)
 	begins, completes, removed := wire.Progress([]byte("{"))
 	require.False(t, begins || completes || removed)
 

@@ -35,34 +35,43 @@ func (e *Error) Error() string { return e.Path + " must " + e.Must + "." }
 // 1e1 is 10 (semantics, section 3); and a null is no member of an array, for nobody could say what it stands for.
 // A member that into has no place for is left out, a null where no array is around it is nothing at all. The error is
 // the [*Error] that says where, below path, which is a JSONPath; or says that there is no way to read a type: those that
-// can be read are strings, int64, booleans, structs, slices, maps by strings, pointers to those, and what reads itself
-// ([json.Unmarshaler]).
+// can be read are strings, int64, booleans, structs, slices, maps by strings, pointers to those, and structs that read
+// themselves ([json.Unmarshaler]).
 func Into(value enactment.Value, path string, into any) error {
-	return fill(value.String(), reflect.ValueOf(into).Elem(), &place{path: path})
-}
-
-// place is where a value stands, to be told if it is wrong.
-type place struct {
-	within  *place
-	path    string // of the outermost alone
-	element bool   // of an array, with an index, and not a member, with a name
-	index   int
-	name    string
-}
-
-// String gives the JSONPath.
-func (p *place) String() string {
+	wrong := fill(value.String(), reflect.ValueOf(into).Elem())
 	switch {
-	case p.within == nil:
-		return p.path
-	case p.element:
-		return p.within.String() + "[" + strconv.Itoa(p.index) + "]"
-	default:
-		return p.within.String() + "." + p.name
+	case wrong == nil:
+		return nil
+	case wrong.cause != nil:
+		return fmt.Errorf("read: %s: %w", wrong.path(path), wrong.cause)
 	}
+	return &Error{wrong.path(path), wrong.must}
 }
 
-func (p *place) must(what string) error { return &Error{p.String(), what} }
+// fault says what is wrong, and where. Few values are wrong, so the way to the place is put together on the way back.
+type fault struct {
+	must  string
+	cause error    // in the place of must
+	steps []string // from the outermost value to the place, the last one first
+}
+
+func must(what string) *fault { return &fault{must: what} }
+
+// in tells of a fault that it was found in a member, or an element, of what is looked at now.
+func (f *fault) in(step string) *fault {
+	f.steps = append(f.steps, step)
+	return f
+}
+
+func (f *fault) path(path string) string {
+	for _, step := range slices.Backward(f.steps) {
+		path += step
+	}
+	return path
+}
+
+func element(index int) string  { return "[" + strconv.Itoa(index) + "]" }
+func member(name string) string { return "." + name }
 
 var (
 	rawMessage  = reflect.TypeFor[json.RawMessage]()
@@ -70,119 +79,125 @@ var (
 )
 
 // fill puts the value with a text into a variable, as far as there is a place for it.
-func fill(text string, into reflect.Value, at *place) error {
+func fill(text string, into reflect.Value) *fault {
 	if text == "null" {
 		return nil
 	}
 	if into.Type() == rawMessage {
 		into.SetBytes([]byte(text))
-		return withoutNulls(text, at)
-	}
-	if reflect.PointerTo(into.Type()).Implements(readsItself) {
-		if err := into.Addr().Interface().(json.Unmarshaler).UnmarshalJSON([]byte(text)); err != nil {
-			return fmt.Errorf("read: %s: %w", at, err)
-		}
-		return nil
+		return withoutNulls(text)
 	}
 	switch into.Kind() {
-	case reflect.Pointer:
-		target := reflect.New(into.Type().Elem())
-		into.Set(target)
-		return fill(text, target.Elem(), at)
 	case reflect.String:
 		said, ok := compact.String(text)
 		if !ok {
-			return at.must("be a string")
+			return must("be a string")
 		}
 		into.SetString(said)
 	case reflect.Int64:
 		whole, err := int64(0), errNotWhole
 		if compact.IsNumber(text) {
-			whole, err = wholeOf(text)
+			whole, err = Whole(text)
 		}
 		if err != nil {
-			return at.must("be a whole number")
+			return must("be a whole number")
 		}
 		into.SetInt(whole)
 	case reflect.Bool:
 		if text != "true" && text != "false" {
-			return at.must("be true or false")
+			return must("be true or false")
 		}
 		into.SetBool(text == "true")
+	case reflect.Pointer:
+		target := reflect.New(into.Type().Elem())
+		into.Set(target)
+		return fill(text, target.Elem())
 	case reflect.Slice:
-		return fillArray(text, into, at)
+		return fillArray(text, into)
 	case reflect.Map:
-		return fillMap(text, into, at)
+		return fillMap(text, into)
 	case reflect.Struct:
-		return fillObject(text, into, at)
+		return fillObject(text, into)
 	default:
-		return fmt.Errorf("read: there is no way to read %s", into.Type())
+		return &fault{cause: fmt.Errorf("there is no way to read %s", into.Type())}
 	}
 	return nil
 }
 
-func fillArray(text string, into reflect.Value, at *place) error {
+func fillArray(text string, into reflect.Value) *fault {
 	if !compact.IsArray(text) {
-		return at.must("be an array")
+		return must("be an array")
 	}
-	into.Set(reflect.MakeSlice(into.Type(), 0, 1))
+	into.SetZero()
 	n := 0
-	for element := range compact.Elements(text) {
-		here := place{within: at, element: true, index: n}
-		if element == "null" {
-			return here.must("not be null")
+	for text := range compact.Elements(text) {
+		if text == "null" {
+			return must("not be null").in(element(n))
 		}
 		if n == into.Cap() {
 			into.Grow(1)
 		}
 		into.SetLen(n + 1)
-		if err := fill(element, into.Index(n), &here); err != nil {
-			return err
+		if wrong := fill(text, into.Index(n)); wrong != nil {
+			return wrong.in(element(n))
 		}
 		n++
+	}
+	if n == 0 {
+		into.Set(reflect.MakeSlice(into.Type(), 0, 0))
 	}
 	return nil
 }
 
-func fillMap(text string, into reflect.Value, at *place) error {
+func fillMap(text string, into reflect.Value) *fault {
 	if !compact.IsObject(text) {
-		return at.must("be an object")
+		return must("be an object")
 	}
 	into.Set(reflect.MakeMap(into.Type()))
-	for name, member := range compact.Members(text) {
+	for name, text := range compact.Members(text) {
 		filled := reflect.New(into.Type().Elem()).Elem()
-		if err := fill(member, filled, &place{within: at, name: name}); err != nil {
-			return err
+		if wrong := fill(text, filled); wrong != nil {
+			return wrong.in(member(name))
 		}
 		into.SetMapIndex(reflect.ValueOf(name), filled)
 	}
 	return nil
 }
 
-// fieldNames remembers the names that the fields of a struct have in JSON, by reflect.Type.
+// fieldNames remembers the names that the fields of a struct have in JSON, by reflect.Type; nil for a type that reads
+// itself.
 var fieldNames sync.Map
 
 func namesOf(of reflect.Type) []string {
 	if known, ok := fieldNames.Load(of); ok {
 		return known.([]string)
 	}
-	names := make([]string, of.NumField())
-	for i := range names {
-		names[i], _, _ = strings.Cut(of.Field(i).Tag.Get("json"), ",")
+	var names []string
+	if !reflect.PointerTo(of).Implements(readsItself) {
+		names = make([]string, of.NumField())
+		for i := range names {
+			names[i], _, _ = strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		}
 	}
 	fieldNames.Store(of, names)
 	return names
 }
 
-func fillObject(text string, into reflect.Value, at *place) error {
-	if !compact.IsObject(text) {
-		return at.must("be an object")
-	}
+func fillObject(text string, into reflect.Value) *fault {
 	names := namesOf(into.Type())
-	for name, member := range compact.Members(text) {
+	if names == nil {
+		if err := into.Addr().Interface().(json.Unmarshaler).UnmarshalJSON([]byte(text)); err != nil {
+			return &fault{cause: err}
+		}
+		return nil
+	}
+	if !compact.IsObject(text) {
+		return must("be an object")
+	}
+	for name, text := range compact.Members(text) {
 		if i := slices.Index(names, name); i >= 0 {
-			if err := fill(member, into.Field(i), &place{within: at, name: name}); err != nil {
-				return err
+			if wrong := fill(text, into.Field(i)); wrong != nil {
+				return wrong.in(member(name))
 			}
 		}
 	}
@@ -191,37 +206,47 @@ func fillObject(text string, into reflect.Value, at *place) error {
 
 // withoutNulls fails if an array anywhere in a value has a null in it. It looks at each byte once, however deep the value
 // is nested.
-func withoutNulls(text string, at *place) error {
+func withoutNulls(text string) *fault {
 	if !strings.Contains(text, "null") {
 		return nil
 	}
-	var around []*place // of arrays and objects that are not closed
+	type level struct {
+		array bool
+		index int
+		name  string
+	}
+	var around []level // arrays and objects that are not closed
 	for i := 0; i < len(text); i++ {
-		var here *place
+		var here *level
 		if len(around) > 0 {
-			here = around[len(around)-1]
+			here = &around[len(around)-1]
 		}
 		switch text[i] {
 		case '[', '{':
-			within := at
-			if here != nil {
-				within = here
-			}
-			around = append(around, &place{within: within, element: text[i] == '['})
+			around = append(around, level{array: text[i] == '['})
 		case ']', '}':
 			around = around[:len(around)-1]
 		case ',':
 			here.index++
 		case '"':
 			end := i + compact.Quoted(text[i:])
-			if here != nil && !here.element && end < len(text) && text[end] == ':' {
+			if here != nil && !here.array && end < len(text) && text[end] == ':' {
 				here.name, _ = compact.String(text[i:end])
 			}
 			i = end - 1
 		case 'n':
-			if here != nil && here.element {
-				return here.must("not be null")
+			if here == nil || !here.array {
+				continue
 			}
+			wrong := must("not be null")
+			for _, l := range slices.Backward(around) {
+				if l.array {
+					wrong.in(element(l.index))
+				} else {
+					wrong.in(member(l.name))
+				}
+			}
+			return wrong
 		}
 	}
 	return nil
@@ -232,8 +257,9 @@ var errNotWhole = errors.New("not a whole number of 64 bits")
 // mostDigits is how many digits an integer of 64 bits can have.
 const mostDigits = 19
 
-// wholeOf reads a JSON number by its value. It never writes out what an exponent stands for.
-func wholeOf(number string) (int64, error) {
+// Whole reads a JSON number by its value, digit for digit: 35e2 and 3500.0 are 3500. The error says that it is not a whole
+// number of 64 bits. It never writes out what an exponent stands for.
+func Whole(number string) (int64, error) {
 	mantissa, exponent := number, 0
 	if at := strings.IndexAny(number, "eE"); at >= 0 {
 		var err error

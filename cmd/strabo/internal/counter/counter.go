@@ -31,9 +31,10 @@ type Options struct {
 	// Protocol is simple-ucp, on which all is asked for at once and with [shopper.New], or ucp-incremental, on which a
 	// checkout is filled in step by step, with [shopper.NewStepwise]; the latter if it is empty.
 	Protocol string
-	// Profile and Signer are those of [ucp.OutboundOptions].
+	// Profile, Signer and Signed are those of [ucp.OutboundOptions].
 	Profile string
 	Signer  *signature.Signer
+	Signed  bool
 	// Mandate makes the mandates of payments at shops that take them: see [ucp.OutboundOptions.Mandates]. It may be nil.
 	Mandate mandate.Signer
 	// Decide is asked about each bill; see [shopper.New] and [shopper.StepwiseOptions].
@@ -45,6 +46,8 @@ type Options struct {
 	// [shopper.StepwiseOptions]. They may be nil.
 	Orders  *ucp.Orders
 	Changed func(cid string, order enactment.Value)
+	// PlainPages is that of [shopper.StepwiseOptions].
+	PlainPages bool
 	// Currency is the one to buy in.
 	Currency string
 	// Engine opens what the agent and the bridge meet on; in memory if nil.
@@ -143,7 +146,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	case incremental:
 		c.shopper, err = shopper.NewStepwise(rules, c.engine, shopper.StepwiseOptions{
 			Decide: options.Decide, Show: options.Show, HandOff: options.HandOff, Changed: options.Changed, Mandate: options.Mandate,
-			Currency: options.Currency,
+			Currency: options.Currency, PlainPages: options.PlainPages,
 		}, adapter.WithLogger(options.Logger))
 	default:
 		err = fmt.Errorf("counter: nobody shops by %s", options.Protocol)
@@ -158,7 +161,7 @@ func (c *Counter) open(rules *enactment.Rules, business *ucp.Business, options O
 	}
 	c.ctx, c.stop = context.WithCancelCause(context.Background())
 	outbound, err := ucp.NewOutbound(rules, c.engine, business, ucp.OutboundOptions{
-		Profile: options.Profile, Signer: options.Signer, Orders: options.Orders, Mandates: options.Mandate != nil,
+		Profile: options.Profile, Signer: options.Signer, Signed: options.Signed, Orders: options.Orders, Mandates: options.Mandate != nil,
 		Currency: options.Currency, Logger: options.Logger, Journal: c.journal,
 		Patience: patience, Discloses: options.Show != nil,
 		Audit: c.sink(options.Audit),

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/bridge/ucp"
@@ -22,13 +21,14 @@ import (
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/engine"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
+	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 func TestMain(m *testing.M) {
 	testspeed.Raise()
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

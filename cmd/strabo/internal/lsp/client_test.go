@@ -11,15 +11,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/lsp"
+	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/testspeed"
 )
 
 func TestMain(m *testing.M) {
 	testspeed.Raise()
-	goleak.VerifyTestMain(m)
+	leak.Main(m)
 }
 
 type object = map[string]any

@@ -3,7 +3,6 @@ package shopper
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/bridge"
+	"github.com/strabo-engine/strabo/bridge/guard"
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/bridge/ucp/mandate"
 	"github.com/strabo-engine/strabo/enactment"
@@ -37,6 +37,8 @@ type StepwiseOptions struct {
 	// Mandate makes the mandate for a checkout that is going to be paid, where shop and platform have agreed on mandates. It
 	// may be nil: then such a checkout is cancelled.
 	Mandate mandate.Signer
+	// PlainPages has the buyer sent to pages of http as well, as a shop may have that is not on https itself.
+	PlainPages bool
 	// Currency is the one to buy in, an ISO 4217 code.
 	Currency string
 }
@@ -70,30 +72,6 @@ type purchase struct {
 	retries     int    // of the payment, after the buyer was sent to the shop
 	shown       map[ucp.Message]bool
 	ended       chan Ending
-}
-
-// statement is what a Business states of a checkout.
-type statement struct {
-	cid, rev   enactment.Value
-	id         string
-	messages   []ucp.Message
-	bill       Bill
-	unreadable bool
-	discounts  stated
-	checkout   struct {
-		ContinueURL string `json:"continue_url"`
-		AP2         struct {
-			Checkout string `json:"checkout"`
-		} `json:"ap2"`
-		Fulfillment any             `json:"fulfillment"`
-		Discounts   json.RawMessage `json:"discounts"`
-		LineItems   []struct {
-			ID   string `json:"id"`
-			Item struct {
-				ID string `json:"id"`
-			} `json:"item"`
-		} `json:"line_items"`
-	}
 }
 
 // NewStepwise makes a shopper that plays Platform of ucp-incremental on an executor.
@@ -234,7 +212,7 @@ func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observ
 	errs := now.errors("")
 	to := now.checkout.ContinueURL
 	switch {
-	case isPage(to) && s.options.HandOff != nil:
+	case s.isPage(to) && s.options.HandOff != nil:
 		if err := s.attempt(ctx, "HandOff", now, adapter.Values{}); err != nil {
 			return err
 		}
@@ -257,11 +235,22 @@ func (s *Stepwise) needsInput(ctx context.Context, p *purchase, o adapter.Observ
 // mostRetries is how often a payment is made anew after the buyer was sent to the shop for it.
 const mostRetries = 3
 
-// isPage tells that a URL is that of a page which a person can be sent to.
-func isPage(address string) bool {
+// LongestPage is how many bytes the URL of a page may have that a person is sent to: it has to be shown whole, and browsers
+// take no more.
+const LongestPage = 2048
+
+// isPage tells that a URL is that of a page which a person can be sent to: an absolute one of https (UCP 2026-04-08, checkout,
+// continue URL), and on this machine also of http.
+func (s *Stepwise) isPage(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
+	if err != nil || u.Host == "" || u.User != nil || len(address) > LongestPage {
+		return false
+	}
+	return u.Scheme == "https" || u.Scheme == "http" && (s.options.PlainPages || guard.IsLoopback(address))
 }
+
+// mostWarnings is how many warnings a checkout may have. Nobody reads more, and all have to be shown.
+const mostWarnings = 100
 
 // before does what comes before paying and handing off; handled tells that the next statement is to be waited for.
 func (s *Stepwise) before(ctx context.Context, p *purchase, now statement) (handled bool, err error) {
@@ -273,6 +262,8 @@ func (s *Stepwise) before(ctx context.Context, p *purchase, now statement) (hand
 		return true, s.cancel(ctx, p, now, "what the shop says of the checkout cannot be read")
 	case len(final) > 0:
 		return true, s.cancel(ctx, p, now, sentenceOf(final))
+	case len(now.warnings()) > mostWarnings:
+		return true, s.cancel(ctx, p, now, fmt.Sprintf("the shop has %d warnings, more than can be shown", len(now.warnings())))
 	case !p.declined.IsZero():
 		return false, nil
 	}
@@ -319,12 +310,13 @@ func (s *Stepwise) drop(ctx context.Context, p *purchase, now statement, unwante
 // show shows the warnings of a statement, those first that may not be hidden (UCP 2026-04-08, checkout, warning
 // presentation: every warning has to be displayed).
 func (s *Stepwise) show(p *purchase, now statement) {
-	if s.options.Show == nil {
+	warnings := now.warnings()
+	if s.options.Show == nil || len(warnings) > mostWarnings {
 		return
 	}
 	for _, disclosures := range []bool{true, false} {
-		for _, m := range now.messages {
-			if m.Type == "warning" && (m.Presentation == "disclosure") == disclosures && !p.shown[m] {
+		for _, m := range warnings {
+			if (m.Presentation == "disclosure") == disclosures && !p.shown[m] {
 				p.shown[m] = true
 				s.options.Show(m)
 			}
@@ -415,94 +407,4 @@ func (w Wish) asked(currency string, fulfillment any, codes []string) adapter.Va
 	return adapter.Values{
 		"line_items": w.LineItems, "buyer": w.Buyer, "fulfillment": fulfillment, "discounts": discounts, "instruments": nil, "context": where,
 	}
-}
-
-// readStatement reads a statement. What has another shape than UCP's is not there, and what cannot be read is not gone on with.
-func readStatement(o adapter.Observation) statement {
-	var now statement
-	now.cid, _ = o.Value("cid")
-	now.rev, _ = o.Value("rev")
-	for name, into := range map[string]any{
-		"id": &now.id, "messages": &now.messages, "checkout": &now.checkout, "currency": &now.bill.Currency,
-	} {
-		if value, ok := o.Value(name); !ok || value.Decode(into) != nil {
-			now.unreadable = true
-		}
-	}
-	if value, ok := o.Value("totals"); !ok || value.Decode(&now.bill.Totals) != nil {
-		now.bill.Totals = nil // The messages say so, where it matters.
-	}
-	if json.Unmarshal(now.checkout.Discounts, &now.discounts) != nil {
-		now.discounts = stated{} // They are for show: what is paid is said by the totals.
-	}
-	return now
-}
-
-// errors are the errors of a severity, or all if it is empty.
-func (now statement) errors(severity string) []ucp.Message {
-	return now.those(func(m ucp.Message) bool { return severity == "" || m.Severity == severity })
-}
-
-func (now statement) withCode(code string) []ucp.Message {
-	return now.those(func(m ucp.Message) bool { return m.Code == code })
-}
-
-func (now statement) those(are func(ucp.Message) bool) []ucp.Message {
-	var found []ucp.Message
-	for _, m := range now.messages {
-		if m.Type == "error" && are(m) {
-			found = append(found, m)
-		}
-	}
-	return found
-}
-
-// sentenceOf is what the first of some errors says.
-func sentenceOf(errs []ucp.Message) string {
-	if len(errs) == 0 {
-		return "the shop does not say what is missing"
-	}
-	return cmp.Or(errs[0].Content, errs[0].Code)
-}
-
-// named gives the lines the ids that the shop has for them, where there is no doubt which is which.
-func (now statement) named(lines any) any {
-	listed, ok := lines.([]any)
-	if !ok {
-		return lines
-	}
-	named := make([]any, len(listed))
-	for i, element := range listed {
-		named[i] = element
-		line, ok := element.(map[string]any)
-		item, _ := line["item"].(map[string]any)
-		var ids []string
-		for _, l := range now.checkout.LineItems {
-			if id, _ := item["id"].(string); ok && l.Item.ID == id && l.ID != "" {
-				ids = append(ids, l.ID)
-			}
-		}
-		if len(ids) == 1 {
-			named[i] = map[string]any{"id": ids[0], "item": item, "quantity": line["quantity"]}
-		}
-	}
-	return named
-}
-
-// wordsOf finds the sentence in a reason or notice.
-func wordsOf(reason enactment.Value) string {
-	var said struct {
-		Message any    `json:"message"`
-		Code    any    `json:"code"`
-		State   string `json:"state"`
-	}
-	if reason.Decode(&said) != nil {
-		return reason.String()
-	}
-	for _, words := range []any{said.Message, said.Code} {
-		if text, ok := words.(string); ok && text != "" {
-			return text
-		}
-	}
-	return cmp.Or(said.State, reason.String())
 }

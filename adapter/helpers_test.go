@@ -17,10 +17,14 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/played"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) {
+	testspeed.Raise()
+	leak.Main(m)
+}
 
 func local(t testing.TB, rules *enactment.Rules, options ...syncserver.Option) *syncserver.Local {
 	t.Helper()

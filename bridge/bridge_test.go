@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -180,29 +181,29 @@ func TestStatusQueryDecides(t *testing.T) {
 }
 
 func TestUnknownIsNeverAnswered(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	s.start(impatient)
-	s.booked()
-	s.hotel.on(pay, drop)
-	s.hotel.on(state, reply(500, ""))
-	s.pay()
-	u := s.unsettled(sent)
-	assert.Equal(t, "Pay", u.Action)
-	assert.Equal(t, "pay", u.Step)
-	assert.NotEmpty(t, u.Key)
-	assert.Equal(t, []string{"Ask", "Booked", "Pay"}, s.happened())
-	assert.Contains(t, s.told(nil), "outcome of a call unknown")
+	synctest.Test(t, func(t *testing.T) {
+		s := newStageAt(t, newHotelInMemory(t))
+		s.start(impatient)
+		s.booked()
+		s.hotel.on(pay, drop)
+		s.hotel.on(state, reply(500, ""))
+		s.pay()
+		u := receive(s, s.unknown)
+		assert.Equal(t, "Pay", u.Action)
+		assert.Equal(t, "pay", u.Step)
+		assert.NotEmpty(t, u.Key)
+		assert.Equal(t, []string{"Ask", "Booked", "Pay"}, s.happened())
+		assert.Contains(t, s.told(nil), "outcome of a call unknown")
 
-	t.Run("what follows has to wait", func(t *testing.T) {
+		// What follows has to wait.
 		s.attempt("Withdraw", adapter.Values{"rid": "r1", "number": "n1"})
 		assert.Equal(t, "Pay", receive(s, s.unknown).Action)
 		waiting := receive(s, s.unknown)
 		assert.Equal(t, "Withdraw", waiting.Action)
 		assert.Contains(t, waiting.Detail, "before it is unknown")
 		assert.NotContains(t, s.hotel.lines(), "DELETE /reservations/n1")
-	})
-	t.Run("it is settled when somebody asks", func(t *testing.T) {
+
+		// It is settled when somebody asks.
 		s.hotel.on(state, reply(200, `{"receipt":"q1"}`))
 		s.hotel.on("DELETE /reservations/n1", reply(200, ""))
 		require.NoError(t, s.bridge.Settle(t.Context(), key))

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,7 +24,8 @@ import (
 	"github.com/strabo-engine/strabo/bridge/policy"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/internal/leak"
-	"github.com/strabo-engine/strabo/internal/sidebyside"
+	"github.com/strabo-engine/strabo/internal/memorynet"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/syncserver"
 )
@@ -35,7 +37,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(bridgeProcess) != "":
 		os.Exit(runKilledBridge())
 	}
-	sidebyside.Run()
+	testspeed.Raise()
 	leak.Main(m, func() { stopShop() })
 }
 
@@ -83,6 +85,7 @@ type seen struct {
 type hotel struct {
 	t      *testing.T
 	server *httptest.Server
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil where it is on the network
 	mu     sync.Mutex
 	script map[string][]http.HandlerFunc
 	got    []seen
@@ -91,6 +94,17 @@ type hotel struct {
 func newHotel(t *testing.T) *hotel {
 	h := &hotel{t: t, script: make(map[string][]http.HandlerFunc)}
 	h.server = httptest.NewServer(h)
+	t.Cleanup(h.server.Close)
+	return h
+}
+
+// newHotelInMemory makes a hotel for a bubble of synctest.
+func newHotelInMemory(t *testing.T) *hotel {
+	h := &hotel{t: t, script: make(map[string][]http.HandlerFunc)}
+	listener := memorynet.Listen()
+	h.dial = listener.Dial
+	h.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: h}}
+	h.server.Start()
 	t.Cleanup(h.server.Close)
 	return h
 }
@@ -180,8 +194,12 @@ type stage struct {
 }
 
 func newStage(t *testing.T, options ...syncserver.Option) *stage {
+	return newStageAt(t, newHotel(t), options...)
+}
+
+func newStageAt(t *testing.T, h *hotel, options ...syncserver.Option) *stage {
 	s := &stage{
-		t: t, rules: bookingRules(t), hotel: newHotel(t), key: key,
+		t: t, rules: bookingRules(t), hotel: h, key: key,
 		observed: make(chan adapter.Observation, 100),
 		unknown:  make(chan bridge.Unsettled, 100),
 		diverged: make(chan bridge.Divergence, 100),
@@ -258,8 +276,8 @@ func (s *stage) background(run func(context.Context) error) (stop func()) {
 
 var hasty = bridge.Patience{First: time.Millisecond, Longest: 2 * time.Millisecond, Sends: 3, Asks: 2}
 
-// impatient is for steps that stay unknown: they are asked about, now and then, until the deadline. See unsettled. Tests of
-// them wait for it, and do so in parallel.
+// impatient is for steps that stay unknown: they are asked about, now and then, until the deadline. See unsettled. Tests with
+// processes of their own wait for it in parallel, others in a bubble of synctest.
 func impatient(o *bridge.Options) {
 	o.Patience.Longest = 50 * time.Millisecond
 	o.Patience.Deadline = time.Second
@@ -298,7 +316,7 @@ func lenient(t testing.TB) *policy.Policy {
 // start starts a bridge; the options may be changed first.
 func (s *stage) start(change ...func(*bridge.Options)) (stop func()) {
 	s.t.Helper()
-	transport := &http.Transport{}
+	transport := &http.Transport{DialContext: s.hotel.dial}
 	s.t.Cleanup(transport.CloseIdleConnections)
 	options := bridge.Options{
 		BaseURL:    s.hotel.server.URL + "/",

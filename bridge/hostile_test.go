@@ -27,6 +27,7 @@ import (
 
 // TestHostileShop: whatever a shop does to a payment, there is at most one, and what is told of it is true.
 func TestHostileShop(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		pay, look []string
 		paid      bool

@@ -30,6 +30,8 @@ const (
 // itself; but a shop that refuses a token likes to quote it, and the request around it.
 type scrubber struct {
 	long, short []string
+	// quotable are the long pieces that could begin what is read as JSON.
+	quotable []string
 	// whole are the pieces as they are, named are they with the names of the members that they are the values of.
 	whole map[string]bool
 	named map[[2]string]bool
@@ -80,6 +82,11 @@ func newScrubber(rules *enactment.Rules, instances iter.Seq[enactment.Instance])
 	byLength := func(a, b string) int { return len(b) - len(a) }
 	slices.SortFunc(s.long, byLength)
 	slices.SortFunc(s.short, byLength)
+	for _, piece := range s.long {
+		if strings.ContainsAny(piece, "{[") {
+			s.quotable = append(s.quotable, piece)
+		}
+	}
 	return s, nil
 }
 
@@ -192,10 +199,8 @@ func (s *scrubber) text(text string, strict bool) string {
 
 // quoting scrubs a text with JSON in it.
 func (s *scrubber) quoting(text string, strict bool, depth int) string {
-	for _, piece := range s.long {
-		if strings.ContainsAny(piece, "{[") {
-			text = strings.ReplaceAll(text, piece, SecretMark)
-		}
+	for _, piece := range s.quotable {
+		text = strings.ReplaceAll(text, piece, SecretMark)
 	}
 	var out strings.Builder
 	done := 0 // of the text

@@ -18,33 +18,33 @@ import (
 
 // What is refused the second time may have been done the first time.
 func TestARefusalOfARequestSentAgainProvesNothing(t *testing.T) {
-	t.Parallel()
 	for name, refusal := range map[string]http.HandlerFunc{
 		"forbidden":  reply(403, `{"error":"rate limited by the gateway"}`),
 		"redirected": reply(302, ""),
 		"gone":       reply(404, `{"error":"no such reservation"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t)
-			s.start(impatient)
-			s.booked()
-			s.hotel.on(pay, drop, refusal)
-			s.hotel.on(state, reply(200, `{"state":"open"}`))
-			s.pay()
-			u := s.unsettled(func(bridge.Unsettled) bool { return counted(s.hotel.lines())[pay] > 1 })
-			assert.Equal(t, "pay", u.Step)
-			assert.False(t, u.Unsent)
-			require.NotNil(t, u.Last)
-			if name == "forbidden" {
-				assert.Contains(t, u.Detail, "status 403", "what it said last is told")
-				assert.Contains(t, u.Detail, "rate limited by the gateway")
-			}
-			assert.Equal(t, []string{"Ask", "Booked", "Pay"}, s.happened())
+			synctest.Test(t, func(t *testing.T) {
+				s := newStageAt(t, newHotelInMemory(t))
+				s.start(impatient)
+				s.booked()
+				s.hotel.on(pay, drop, refusal)
+				s.hotel.on(state, reply(200, `{"state":"open"}`))
+				s.pay()
+				u := s.unsettled(func(bridge.Unsettled) bool { return counted(s.hotel.lines())[pay] > 1 })
+				assert.Equal(t, "pay", u.Step)
+				assert.False(t, u.Unsent)
+				require.NotNil(t, u.Last)
+				if name == "forbidden" {
+					assert.Contains(t, u.Detail, "status 403", "what it said last is told")
+					assert.Contains(t, u.Detail, "rate limited by the gateway")
+				}
+				assert.Equal(t, []string{"Ask", "Booked", "Pay"}, s.happened())
 
-			s.hotel.on(state, reply(200, `{"receipt":"q1"}`))
-			require.NoError(t, s.bridge.Settle(t.Context(), key))
-			s.expect("Paid")
+				s.hotel.on(state, reply(200, `{"receipt":"q1"}`))
+				require.NoError(t, s.bridge.Settle(t.Context(), key))
+				s.expect("Paid")
+			})
 		})
 	}
 	t.Run("without a status query", func(t *testing.T) {

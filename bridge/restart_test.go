@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -157,20 +158,21 @@ func (e *deafExecutor) Attempt(ctx context.Context, attempt enactment.Attempt) (
 }
 
 func TestAnUnknownOutcomeIsTakenUpAtTheNextStart(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	journal := &bridge.MemoryJournal{}
-	stop := s.start(with(journal), impatient)
-	s.booked()
-	s.hotel.on(pay, drop)
-	s.hotel.on(state, reply(500, ""))
-	s.pay()
-	receive(s, s.unknown)
-	stop()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStageAt(t, newHotelInMemory(t))
+		journal := &bridge.MemoryJournal{}
+		stop := s.start(with(journal), impatient)
+		s.booked()
+		s.hotel.on(pay, drop)
+		s.hotel.on(state, reply(500, ""))
+		s.pay()
+		receive(s, s.unknown)
+		stop()
 
-	s.hotel.on(state, reply(200, `{"receipt":"q1"}`))
-	s.start(with(journal))
-	s.expect("Paid")
+		s.hotel.on(state, reply(200, `{"receipt":"q1"}`))
+		s.start(with(journal))
+		s.expect("Paid")
+	})
 }
 
 func TestARequestThatWouldChangeIsNotSent(t *testing.T) {

@@ -1,6 +1,7 @@
 package enactment_test
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,8 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/langshaw"
 )
+
+// TestMain has fewer cases drawn than is usual, unless -rapid.checks says how many: .ci/run draws many more.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "30"); err != nil {
+		panic(err)
+	}
+	testspeed.Raise()
+	m.Run()
+}
 
 const simpleUCP = `SimpleUCP
 who Platform, Business

@@ -10,8 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/langshaw"
 )
+
+func TestMain(m *testing.M) {
+	testspeed.Raise()
+	m.Run()
+}
 
 // corpus gives the files of a folder of the shared corpus that match, and skips the test where there is no corpus.
 func corpus(t *testing.T, pattern string) []string {

@@ -8,9 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/protocols"
 )
+
+func TestMain(m *testing.M) {
+	testspeed.Raise()
+	m.Run()
+}
 
 func TestNames(t *testing.T) {
 	require.Equal(t, []string{

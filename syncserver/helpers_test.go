@@ -3,12 +3,9 @@ package syncserver_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +16,7 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/played"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/langshaw"
 	"github.com/strabo-engine/strabo/syncserver"
 )
@@ -32,14 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	flag.Parse()
-	if given := flag.Lookup("test.parallel"); given.Value.String() == given.DefValue && !testing.Short() {
-		// Most of these tests wait most of the time: for leases, elections, other processes. With the race detector, where
-		// -short is usual, they do not.
-		if err := given.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
-			panic(err)
-		}
-	}
+	testspeed.Raise()
 	leak.Main(m)
 }
 

@@ -11,7 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/strabo-engine/strabo/bridge/acc"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 )
+
+func TestMain(m *testing.M) {
+	testspeed.Raise()
+	m.Run()
+}
 
 // referring is a document with a condition about amount, whose body is what is given.
 func referring(body string) string {

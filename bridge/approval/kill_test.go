@@ -13,6 +13,7 @@ import (
 
 	"github.com/strabo-engine/strabo/bridge/approval"
 	"github.com/strabo-engine/strabo/bridge/approval/internal/conformance"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 )
 
 // TestMain lets the test run itself as a process that asks and decides until it is killed.
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, decideAll(dir))
 		os.Exit(1)
 	}
+	testspeed.Raise()
 	os.Exit(m.Run())
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -162,29 +163,35 @@ func TestOutboundRefusesWhatCannotBeSent(t *testing.T) {
 func TestOutboundDoesNotTakeARefusedResendForADecline(t *testing.T) {
 	for _, status := range []int{302, 401, 403, 404, 429} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t, true)
-			m := openMarket(t, s.server.URL, impatient)
-			created := m.created(nil)
-			tries := 0
-			s.set(func(s *shop) {
-				s.inject = func(a asked) http.HandlerFunc {
-					if a.line != "POST complete" {
-						return nil
+			synctest.Test(t, func(t *testing.T) {
+				s := newShopInMemory(t, true)
+				client := s.server.Client()
+				m := openMarketOf(t, "simple-ucp", func(m *market, _ *http.Client) {
+					var err error
+					m.business, err = ucp.Discover(t.Context(), client, s.server.URL)
+					require.NoError(t, err)
+				}, []string{"Created", "Refused", "Completed", "Declined", "Cancelled"}, func(o *ucp.OutboundOptions) { o.Client = client })
+				created := m.created(nil)
+				tries := 0
+				s.set(func(s *shop) {
+					s.inject = func(a asked) http.HandlerFunc {
+						if a.line != "POST complete" {
+							return nil
+						}
+						if tries++; tries == 1 {
+							return func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+						}
+						return func(w http.ResponseWriter, _ *http.Request) { write(w, status, doc{"detail": "rate limited"}) }
 					}
-					if tries++; tries == 1 {
-						return func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-					}
-					return func(w http.ResponseWriter, _ *http.Request) { write(w, status, doc{"detail": "rate limited"}) }
-				}
+				})
+				m.impatient()
+				m.complete(created, card("google_pay", "x"))
+				u := m.unsettled(func(u bridge.Unsettled) bool { return u.Said != nil })
+				assert.Equal(t, "pay", u.Step)
+				assert.Contains(t, u.Said.Response, "rate limited", "who has to find out is told")
+				assert.NotContains(t, u.Detail+m.told(), "rate limited", "and what is sensitive is not written down")
+				assert.Empty(t, m.observed)
 			})
-			m.impatient()
-			m.complete(created, card("google_pay", "x"))
-			u := m.unsettled(func(u bridge.Unsettled) bool { return u.Said != nil })
-			assert.Equal(t, "pay", u.Step)
-			assert.Contains(t, u.Said.Response, "rate limited", "who has to find out is told")
-			assert.NotContains(t, u.Detail+m.told(), "rate limited", "and what is sensitive is not written down")
-			assert.Empty(t, m.observed)
 		})
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/strabo-engine/strabo/internal/memorynet"
 )
 
 type doc = map[string]any
@@ -50,6 +52,17 @@ var prices = map[string]int{"bouquet_roses": 3500, "pot_ceramic": 1500, "gardeni
 func newShop(t *testing.T, python bool) *shop {
 	s := &shop{python: python, checkouts: make(map[string]doc), replies: make(map[string]storedReply)}
 	s.server = httptest.NewServer(s)
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+// newShopInMemory opens a shop for a bubble of synctest, which the client of its server reaches.
+func newShopInMemory(t *testing.T, python bool) *shop {
+	s := &shop{python: python, checkouts: make(map[string]doc), replies: make(map[string]storedReply)}
+	listener := memorynet.Listen()
+	s.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: s}}
+	s.server.Start()
+	s.server.Client().Transport = &http.Transport{DialContext: listener.Dial}
 	t.Cleanup(s.server.Close)
 	return s
 }

@@ -20,12 +20,12 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp"
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/internal/leak"
-	"github.com/strabo-engine/strabo/internal/sidebyside"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
 func TestMain(m *testing.M) {
-	sidebyside.Run()
+	testspeed.Raise()
 	leak.Main(m)
 }
 
@@ -122,9 +122,6 @@ func openMarketOf(
 	m.background(m.platform.Run)
 	return m
 }
-
-// impatient is for tests that wait, in parallel, until a call is given up: the shop is asked about it now and then only.
-func impatient(o *ucp.OutboundOptions) { o.Patience.Longest = 50 * time.Millisecond }
 
 // start starts a bridge, also after the one before was stopped.
 func (m *market) start() {

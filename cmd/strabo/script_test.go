@@ -8,13 +8,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/strabo-engine/strabo/internal/sidebyside"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 )
 
 // TestMain lets scripts run strabo as a program without building one.
 func TestMain(m *testing.M) {
 	if name := filepath.Base(os.Args[0]); strings.HasSuffix(name, ".test") || strings.HasSuffix(name, ".test.exe") { // Else it is strabo in a script.
-		sidebyside.Run()
+		testspeed.Raise()
 	}
 	testscript.Main(m, map[string]func(){"strabo": main})
 }

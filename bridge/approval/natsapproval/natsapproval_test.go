@@ -11,8 +11,14 @@ import (
 	"github.com/strabo-engine/strabo/bridge/approval"
 	"github.com/strabo-engine/strabo/bridge/approval/internal/conformance"
 	"github.com/strabo-engine/strabo/bridge/approval/natsapproval"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )
+
+func TestMain(m *testing.M) {
+	testspeed.Raise()
+	m.Run()
+}
 
 // stores gives two views of one store, over connections of their own.
 func stores(t *testing.T) [2]*natsapproval.Store {

@@ -23,10 +23,16 @@ import (
 	"github.com/strabo-engine/strabo/bridge/ucp/model"
 	"github.com/strabo-engine/strabo/bridge/ucp/shop"
 	"github.com/strabo-engine/strabo/enactment"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/protocols"
 	"github.com/strabo-engine/strabo/syncserver"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 )
+
+func TestMain(m *testing.M) {
+	testspeed.Raise()
+	m.Run()
+}
 
 const secret = "open sesame"
 

@@ -13,12 +13,16 @@ import (
 	"github.com/strabo-engine/strabo/enactment"
 	"github.com/strabo-engine/strabo/internal/leak"
 	"github.com/strabo-engine/strabo/internal/request"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/syncserver/embedded"
 	"github.com/strabo-engine/strabo/syncserver/internal/journal"
 	"github.com/strabo-engine/strabo/syncserver/internal/wire"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) {
+	testspeed.Raise()
+	leak.Main(m)
+}
 
 // store starts a NATS server in a directory; the same directory is the same store.
 func store(t testing.TB, dir string) *embedded.Server {

@@ -22,10 +22,14 @@ import (
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/shopper"
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/story"
 	"github.com/strabo-engine/strabo/internal/leak"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 	"github.com/strabo-engine/strabo/syncserver"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) {
+	testspeed.Raise()
+	leak.Main(m)
+}
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 

@@ -14,9 +14,13 @@ import (
 
 	"github.com/strabo-engine/strabo/cmd/strabo/internal/lsp"
 	"github.com/strabo-engine/strabo/internal/leak"
+	"github.com/strabo-engine/strabo/internal/testspeed"
 )
 
-func TestMain(m *testing.M) { leak.Main(m) }
+func TestMain(m *testing.M) {
+	testspeed.Raise()
+	leak.Main(m)
+}
 
 type object = map[string]any
 

@@ -295,6 +295,37 @@ func TestIncrementalTotalsChanged(t *testing.T) {
 	require.Zero(t, shop.count("POST /chk_1/complete"))
 }
 
+// TestIncrementalOrderForAnotherSum: there is an order, for another sum than was agreed to. It is told that it was placed, and
+// that it is not what was agreed to, whichever of the two is more.
+func TestIncrementalOrderForAnotherSum(t *testing.T) {
+	for _, sum := range []int{1999, 2001} {
+		shop := newAprilShop(t)
+		shop.pay = func(checkout doc) doc {
+			checkout["status"] = "completed"
+			checkout["totals"] = []any{doc{"type": "subtotal", "amount": sum}, doc{"type": "total", "amount": sum}}
+			return nil
+		}
+		diverged := make(chan bridge.Divergence, 1)
+		m := openApril(t, shop, func(o *ucp.OutboundOptions) { o.OnDiverged = func(d bridge.Divergence) { diverged <- d } })
+		m.opens(ada, "Offered")
+		m.pays(1)
+		m.expect("Completed")
+		require.Contains(t, (<-diverged).Detail, "something else than was agreed to", sum)
+	}
+}
+
+// TestReviewOfADeclinedPayment: another payment may be made only where the shop says that the checkout is ready for one.
+func TestReviewOfADeclinedPayment(t *testing.T) {
+	review := ucp.Hooks(ucp.Choices{})["review"]
+	for _, after := range []string{"declined", "nothing"} {
+		for _, status := range []string{"ready_for_complete", "incomplete", "requires_escalation", "complete_in_progress", "completed", "canceled", ""} {
+			got, err := review(t.Context(), map[string]any{"after": after, "checkout": map[string]any{"status": status}})
+			require.NoError(t, err)
+			require.Equal(t, after == "declined" && status == "ready_for_complete", got.(map[string]any)["declined"], "%s, %s", after, status)
+		}
+	}
+}
+
 // TestIncrementalInProgress: a payment that is in progress is looked at, and nothing else is sent, until it is over.
 func TestIncrementalInProgress(t *testing.T) {
 	working := func(shop *aprilShop) {

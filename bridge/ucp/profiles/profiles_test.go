@@ -278,6 +278,27 @@ func TestKeysAreLookedForAgain(t *testing.T) {
 	})
 }
 
+// TestAYoungProfileIsNotRenewed: who asks for a key that a young profile does not have makes nobody fetch it, and does not
+// keep others from having it fetched when it is old enough.
+func TestAYoungProfileIsNotRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, f := inMemory(t, "max-age=3600")
+		lacks := func() {
+			t.Helper()
+			_, err := f.Key(t.Context(), "http://localhost/p", "k2")
+			require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.KeyNotFound})
+		}
+		lacks()
+		require.Equal(t, int64(1), asked.Load())
+		time.Sleep(profiles.MinimumAge / 2)
+		lacks()
+		require.Equal(t, int64(1), asked.Load(), "it is too young")
+		time.Sleep(profiles.MinimumAge/2 + time.Second)
+		lacks()
+		require.Equal(t, int64(2), asked.Load(), "it is old enough, and nobody has had it fetched since")
+	})
+}
+
 // TestAHostThatIsNone: a URL that leads nowhere is a wrong one (UCP 2026-04-08, overview, error codes); a host that does not
 // answer is not.
 func TestAHostThatIsNone(t *testing.T) {

@@ -326,6 +326,26 @@ func TestMandatesThatAreRefused(t *testing.T) {
 	})
 }
 
+// What was wrong with a mandate is the answer to that request for good, under its key, also when the same mandate would do by
+// then; another request may have it.
+func TestARefusedMandateStaysRefused(t *testing.T) {
+	c := newMall(t).at(t, wire.January23, negotiation.REST)
+	id, body := c.open(1)
+	token, key := c.sign(c.user, body), rand.Text()
+	status, _ := c.do(wire.UpdateCheckout, id, fmt.Sprintf(lamp, 2, "GR"), rand.Text())
+	require.Equal(t, 200, status)
+	status, refused := c.pay(id, token, key)
+	require.Equal(t, 400, status, string(refused))
+	require.Contains(t, string(refused), string(mandate.ScopeMismatch))
+	status, _ = c.do(wire.UpdateCheckout, id, fmt.Sprintf(lamp, 1, "GR"), rand.Text())
+	require.Equal(t, 200, status)
+	again, same := c.pay(id, token, key)
+	require.Equal(t, 400, again)
+	require.Equal(t, string(refused), string(same))
+	require.Empty(t, c.paid)
+	c.completed(c.pay(id, token, rand.Text()))
+}
+
 // A platform without a key in its profile cannot have its mandates verified.
 func TestMandatesOfAPlatformWithoutAKey(t *testing.T) {
 	everywhere(t, func(t *testing.T, c *counter) {

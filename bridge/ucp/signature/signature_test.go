@@ -207,6 +207,24 @@ func TestGoodSignaturesOfWhatIsNotUnderstood(t *testing.T) {
 	}
 }
 
+// A component with parameters means something else than without (RFC 9421, section 2.1), which is not verified here: the
+// signature is refused before the library reads it.
+func TestComponentsWithParameters(t *testing.T) {
+	signer := generated(t, "k")
+	keys := published(t, signer)
+	for _, component := range []string{`"@method";req`, `"ucp-agent";sf`, `"ucp-agent";key="profile"`, `"content-type";bs`, `"idempotency-key";tr`, `"@path";x=1`} {
+		r := newRequest(t, "POST", "http://shop.example/checkout-sessions", "{}")
+		require.NoError(t, signer.SignRequest(r, []byte("{}")))
+		plain, _, _ := strings.Cut(component, ";")
+		signed := r.Header.Get("Signature-Input")
+		require.Contains(t, signed, plain)
+		r.Header.Set("Signature-Input", strings.Replace(signed, plain, component, 1))
+		_, err := signature.VerifyRequest(t.Context(), r, []byte("{}"), keys)
+		require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.SignatureInvalid}, component)
+		require.ErrorContains(t, err, "is not understood", component)
+	}
+}
+
 func TestAnOldSignatureIsNoLongerGood(t *testing.T) {
 	signer := generated(t, "k")
 	keys := published(t, signer)
@@ -286,6 +304,20 @@ func TestDetached(t *testing.T) {
 			err := verifyDetached(t.Context(), test.header, test.body, test.keys)
 			require.ErrorIs(t, err, &negotiation.Error{Code: test.want})
 		})
+	}
+}
+
+// Only what has the form of a signature is held to be one: of three parts the one in the middle is empty, and no other.
+func TestTheFormOfADetachedSignature(t *testing.T) {
+	for header, want := range map[string]bool{
+		"head..sum": true, "": false, ".": false, "..": false, "...": false, "head..": false, "..sum": false, "head.sum": false,
+		"head.body.sum": false, "head..sum.": false, "head..sum.more": false, ".head..sum": false, "head...sum": false,
+	} {
+		require.Equal(t, want, signature.IsDetached(header), header)
+		if !want && header != "" {
+			err := verifyDetached(t.Context(), header, []byte("{}"), published(t))
+			require.ErrorIs(t, err, &negotiation.Error{Code: negotiation.SignatureInvalid}, header)
+		}
 	}
 }
 

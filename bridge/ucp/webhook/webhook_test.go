@@ -67,7 +67,7 @@ func newPlatform(t *testing.T, release wire.Release, unsigned bool) *platform {
 			case "chk_1":
 				return opened, nil
 			case "chk_of_two": // The rogue has opened a checkout of the same id.
-				return append([]webhook.Origin{{Business: rogue, Release: release, Currency: "USD"}}, opened...), nil
+				return append([]webhook.Origin{{Business: rogue, Release: release, Currency: "USD", Unsigned: unsigned}}, opened...), nil
 			}
 			return nil, nil
 		},
@@ -180,6 +180,9 @@ func TestUnsignedWebhooksWhereThatIsConfigured(t *testing.T) {
 	status, said := p.post(t, told{body: order(2), signer: p.other, detached: true})
 	require.Equal(t, 401, status, said)
 	require.Len(t, p.handled, 1, "somebody else's signature is worse than none")
+	status, said = p.post(t, told{body: `{"event_type":"order_shipped","checkout_id":"chk_of_two","order":` + strings.Replace(order(1), "chk_1", "chk_of_two", 1) + `}`})
+	require.Equal(t, 401, status, said)
+	require.Len(t, p.handled, 1, "nobody can say which of two it is from that do not sign")
 }
 
 func TestWebhooksThatAreNotBelieved(t *testing.T) {

@@ -34,15 +34,21 @@ const (
 	oneInGivenUp = 24
 )
 
+// mostSilence is how long a storm may stand still before it fails. It is far longer than anything takes, also on a machine
+// that has much else to do.
+const mostSilence = 2 * time.Minute
+
 // storming is a storm while it lasts.
 type storming struct {
 	storm
 	t        *testing.T
+	over     <-chan struct{} // closed when there is no point in going on
 	prefix   string
 	stop     chan struct{}
 	taken    atomic.Int64  // attempts that agents have begun
 	answered atomic.Int64  // and those that are answered
 	progress chan struct{} // has a token when something was answered
+	silence  *time.Timer   // ends the storm
 
 	mu      sync.Mutex
 	calls   map[string][]call
@@ -57,16 +63,22 @@ type unanswered struct {
 
 func (s storm) run(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	still, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	ctx, cancel := context.WithCancel(still)
 	defer cancel()
 	if deadline, ok := t.Deadline(); ok {
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-5*time.Second)) // which says more than a panic
 		defer cancel()
 	}
 	r := &storming{
-		storm: s, t: t, prefix: fmt.Sprint(time.Now().UnixNano()), stop: make(chan struct{}),
+		storm: s, t: t, over: ctx.Done(), prefix: fmt.Sprint(time.Now().UnixNano()), stop: make(chan struct{}),
 		progress: make(chan struct{}, 1), calls: make(map[string][]call),
 	}
+	r.silence = time.AfterFunc(mostSilence, func() {
+		stop(fmt.Errorf("the storm stood still for %v: of %d attempts %d were answered", mostSilence, r.taken.Load(), r.answered.Load()))
+	})
+	defer r.silence.Stop()
 	var agents sync.WaitGroup
 	for n := range s.executors {
 		agents.Go(func() { r.agent(ctx, n) })
@@ -97,7 +109,7 @@ func (s *storming) wait(more int) {
 	for until := s.answered.Load() + int64(more); s.answered.Load() < until; {
 		select {
 		case <-s.progress:
-		case <-s.t.Context().Done():
+		case <-s.over:
 			return
 		}
 	}
@@ -193,6 +205,7 @@ func (s *storming) note(c call) {
 	s.calls[c.enactment] = append(s.calls[c.enactment], c)
 	s.mu.Unlock()
 	s.answered.Add(1)
+	s.silence.Reset(mostSilence)
 	select {
 	case s.progress <- struct{}{}:
 	default:
@@ -217,6 +230,7 @@ func (s *storming) read(ctx context.Context) map[string][]logged {
 	for got := 0; got < want; {
 		d, err := feed.Receive(ctx)
 		require.NoError(t, err, "after %d of %d", got, want)
+		s.silence.Reset(mostSilence)
 		id := idOf(d.Key)
 		if s.calls[id] == nil {
 			continue // it is not of the storm

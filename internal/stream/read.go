@@ -13,10 +13,26 @@ import (
 )
 
 // Reader reads messages of a stream. Reads may be answered by a replica that is behind, so what comes back is true but
-// need not be all.
+// need not be all. A request that is lost, as one is that a server had in hand when it stopped, is made again, so that
+// reads without a deadline end when the stream can be reached again.
 type Reader struct {
 	Conn   *nats.Conn
 	Stream string
+	// Silence is how long nothing may come before a request counts as lost. [DefaultSilence] if it is 0.
+	Silence time.Duration
+}
+
+// DefaultSilence is how long nothing may come before a request of a [Reader] counts as lost.
+const DefaultSilence = 5 * time.Second
+
+// errLost says that nothing came for longer than the silence that is borne.
+var errLost = errors.New("no answer came in time")
+
+func (r Reader) silence() time.Duration {
+	if r.Silence == 0 {
+		return DefaultSilence
+	}
+	return r.Silence
 }
 
 // Message is a stored message.
@@ -60,17 +76,23 @@ func (r Reader) Read(ctx context.Context, subject string, from uint64, visit fun
 	for batch := firstMessages; ; batch = batchMessages {
 		request := getRequest{Sequence: max(from, 1), Next: subject, Batch: batch, MaxBytes: batchBytes}
 		var pending, last uint64
+		var failed error // of a visit, which may have lost a request of its own
 		stopped := false
 		err := r.batch(ctx, request, func(m Message) error {
 			pending, last = m.Pending, m.Sequence
 			if stopped {
 				return nil
 			}
-			more, err := visit(m)
+			var more bool
+			more, failed = visit(m)
 			stopped = !more
-			return err
+			return failed
 		})
-		if err != nil || stopped || last == 0 || pending == 0 {
+		isLost := failed == nil && errors.Is(err, errLost) // in the middle: the rest is asked for
+		switch {
+		case isLost && stopped:
+			return nil
+		case !isLost && (err != nil || stopped || last == 0 || pending == 0):
 			return err
 		}
 		from = last + 1
@@ -85,23 +107,15 @@ func (r Reader) ReadLast(ctx context.Context, subjects []string, visit func(Mess
 	return r.batch(ctx, getRequest{LastOf: subjects, MaxBytes: batchBytes}, visit)
 }
 
-// batch asks once and visits what is answered.
+// batch asks, again as long as nothing comes, and visits what is answered. The error is errLost if some came, and then no
+// more.
 func (r Reader) batch(ctx context.Context, request getRequest, visit func(Message) error) error {
 	text, err := json.Marshal(request)
 	if err != nil {
 		return err
 	}
-	inbox := r.Conn.NewInbox()
-	subscription, err := r.Conn.SubscribeSync(inbox)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	defer func() { _ = subscription.Unsubscribe() }()
 	for backoff := 5 * time.Millisecond; ; {
-		if err := r.Conn.PublishRequest("$JS.API.DIRECT.GET."+r.Stream, inbox, text); err != nil {
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-		again, err := r.answers(ctx, subscription, visit)
+		again, err := r.ask(ctx, text, visit)
 		if !again {
 			return err
 		}
@@ -111,14 +125,36 @@ func (r Reader) batch(ctx context.Context, request getRequest, visit func(Messag
 	}
 }
 
+// ask asks once, with an inbox of its own, so that a late answer is not taken for one to a later request.
+func (r Reader) ask(ctx context.Context, text []byte, visit func(Message) error) (again bool, err error) {
+	inbox := r.Conn.NewInbox()
+	subscription, err := r.Conn.SubscribeSync(inbox)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer func() { _ = subscription.Unsubscribe() }()
+	if err := r.Conn.PublishRequest("$JS.API.DIRECT.GET."+r.Stream, inbox, text); err != nil {
+		return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return r.answers(ctx, subscription, visit)
+}
+
 // answers visits what comes for one request. It is to be asked again where nobody answered.
 func (r Reader) answers(ctx context.Context, subscription *nats.Subscription, visit func(Message) error) (again bool, err error) {
-	for {
-		msg, err := subscription.NextMsgWithContext(ctx)
-		if errors.Is(err, nats.ErrNoResponders) {
+	waiting, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(r.silence(), func() { cancel(errLost) })
+	defer silent.Stop()
+	for visited := false; ; visited = true {
+		msg, err := subscription.NextMsgWithContext(waiting)
+		silent.Stop() // what is done with the message takes its time
+		isLost := err != nil && errors.Is(context.Cause(waiting), errLost)
+		switch {
+		case errors.Is(err, nats.ErrNoResponders) || isLost && !visited:
 			return true, nil
-		}
-		if err != nil {
+		case isLost:
+			return false, fmt.Errorf("%w: %w", ErrUnavailable, errLost)
+		case err != nil:
 			return false, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		switch status := msg.Header.Get("Status"); status {
@@ -130,6 +166,7 @@ func (r Reader) answers(ctx context.Context, subscription *nats.Subscription, vi
 			if err != nil {
 				return false, err
 			}
+			silent.Reset(r.silence())
 		case "204", "404":
 			return false, nil
 		default:
@@ -180,8 +217,11 @@ func (r Reader) Last(ctx context.Context, subject string) (Message, error) {
 	}
 	var reply *nats.Msg
 	for backoff := 5 * time.Millisecond; ; {
-		reply, err = r.Conn.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET."+r.Stream, text)
-		if !errors.Is(err, nats.ErrNoResponders) {
+		waiting, cancel := context.WithTimeoutCause(ctx, r.silence(), errLost)
+		reply, err = r.Conn.RequestWithContext(waiting, "$JS.API.STREAM.MSG.GET."+r.Stream, text)
+		isLost := err != nil && errors.Is(context.Cause(waiting), errLost)
+		cancel()
+		if !isLost && !errors.Is(err, nats.ErrNoResponders) {
 			break
 		}
 		if backoff, err = Pause(ctx, backoff); err != nil {

@@ -69,6 +69,8 @@ func Take(ctx context.Context, conn *request.Conn, name, subject, holder string,
 }
 
 func (h *Holder) read(ctx context.Context) (Form, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
 	m, err := h.reader.Last(ctx, h.subject)
 	if err != nil || m.Sequence == 0 {
 		return Form{}, 0, err

@@ -117,7 +117,7 @@ func (e *Election) lead(ctx context.Context, n int, holder *lease.Holder) {
 	s := &sequencer{
 		config: &e.config, partition: n, holder: holder, enactments: make(map[enactment.Key]*queue),
 		shut: make(chan *window, 64), decided: make(chan *window, 64), arriving: make(chan arriving, 64),
-		checkpoint: holder.Position(),
+		removed: make(chan uint64, 1), checkpoint: holder.Position(),
 	}
 	consumer, err := s.follow(ctx, e.js)
 	if err == nil {

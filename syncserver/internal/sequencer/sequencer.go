@@ -34,7 +34,11 @@ type sequencer struct {
 	// outstanding are messages with arrivals that are not decided, in order; everything up to checkpoint is.
 	outstanding []*message
 	checkpoint  uint64
-	purged      uint64
+	// purged is up to where arrivals were removed. While purging, what is removed beside is told by removed: up to where,
+	// 0 if it is not known whether it was.
+	purged  uint64
+	purging bool
+	removed chan uint64
 }
 
 // arriving is a message of the stream.
@@ -131,6 +135,9 @@ func (s *sequencer) run(ctx context.Context) {
 			s.close(ctx, w)
 		case w := <-s.decided:
 			s.settle(ctx, w)
+		case upTo := <-s.removed:
+			s.purging = false
+			s.purged = max(s.purged, upTo)
 		case <-renew.C:
 			began := time.Now()
 			s.holder.SetPosition(s.checkpoint)
@@ -337,15 +344,23 @@ func (s *sequencer) send(reply string, text []byte) {
 	}
 }
 
-// purge removes arrivals that are decided and that no sequencer will read again.
+// purge removes arrivals that are decided and that no sequencer will read again. It does so beside the rest and not for
+// ever: where the request is lost with the leader of the stream, nothing that is to be decided waits for its answer.
 func (s *sequencer) purge(ctx context.Context) {
-	if s.checkpoint == s.purged {
+	if s.checkpoint == s.purged || s.purging {
 		return
 	}
-	request := []byte(`{"filter":"` + s.config.Subjects.Arrival(s.partition) + `","seq":` + uintText(s.checkpoint+1) + `}`)
-	if _, err := s.config.Conn.RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+s.config.Subjects.ArrivalStream(), request); err == nil {
-		s.purged = s.checkpoint
-	}
+	s.purging = true
+	upTo := s.checkpoint
+	request := []byte(`{"filter":"` + s.config.Subjects.Arrival(s.partition) + `","seq":` + uintText(upTo+1) + `}`)
+	s.working.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+		defer cancel()
+		if _, err := s.config.Conn.RequestWithContext(ctx, "$JS.API.STREAM.PURGE."+s.config.Subjects.ArrivalStream(), request); err != nil {
+			upTo = 0
+		}
+		s.removed <- upTo // has room: only one removes at a time
+	})
 }
 
 func uintText(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/strabo-engine/strabo/adapter"
 	"github.com/strabo-engine/strabo/enactment"
@@ -89,11 +89,15 @@ func TestManyEnactmentsChangeHands(t *testing.T) {
 	s := store(t, embedded.Options{})
 	serve(t, s, rules, syncserver.ServerConfig{Lease: 6 * time.Second}) // a loaded machine renews late
 	e := client(t, connect(t, s), rules)
-	var attempts sync.WaitGroup
+	var attempts errgroup.Group
+	attempts.SetLimit(64) // So many are answered soon; who is not asks again, and again.
 	for n := range many {
-		attempts.Go(func() { Accepted(t, e, Attempt(Buyer, "RFQ", fmt.Sprint(n), "item", "fig")) })
+		attempts.Go(func() error {
+			Accepted(t, e, Attempt(Buyer, "RFQ", fmt.Sprint(n), "item", "fig"))
+			return nil
+		})
 	}
-	attempts.Wait()
+	require.NoError(t, attempts.Wait())
 	dying := connect(t, s)
 	feed := Join(t, client(t, dying, rules), Seller)
 	stored := false

@@ -36,12 +36,9 @@ func bookKey(book string) enactment.Key { return enactment.Key(fmt.Sprintf(`{"Bo
 // delivery. The history begins with the first; if it is known to be history, there is more after each but the last.
 func pagesOf(t *testing.T, feed adapter.Feed, key enactment.Key, count int, known bool) uint64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	var sequence uint64
 	for pages := 0; pages < count; {
-		d, err := feed.Receive(ctx)
-		require.NoError(t, err, "after %d of %d", pages, count)
+		d := received(t, feed)
 		require.Equal(t, key, d.Key)
 		require.False(t, d.Revoked)
 		require.Equal(t, pages == 0, d.Begins)
@@ -62,6 +59,16 @@ func patient(t *testing.T, conn *nats.Conn, rules *enactment.Rules) *syncserver.
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
+}
+
+// received is the next delivery of a feed. It may take as long as a busy machine needs for one, however many there are.
+func received(t *testing.T, feed adapter.Feed) adapter.Delivery {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	d, err := feed.Receive(ctx)
+	require.NoError(t, err)
+	return d
 }
 
 // TestLargeHistory has enactments whose history is larger than a message of NATS may be, and longer than a feed has room
@@ -124,23 +131,16 @@ func changeServers(t *testing.T, another bool) {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	feed := Join(t, c, writer)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	receive := func() adapter.Delivery {
-		d, err := feed.Receive(ctx)
-		require.NoError(t, err)
-		return d
-	}
 	next := uint64(1)
 	for ; next <= 20; next++ {
-		require.Equal(t, next, receive().Finalisation.Sequence)
+		require.Equal(t, next, received(t, feed).Finalisation.Sequence)
 		require.LessOrEqual(t, syncserver.Queued(feed), 8)
 	}
 	require.NoError(t, first.Close(t.Context()))
 	serve(t, s, rules, syncserver.ServerConfig{})
 	Accepted(t, writing, page("1", count, bytes))
 	for ; next <= count+1; next++ {
-		require.Equal(t, next, receive().Finalisation.Sequence)
+		require.Equal(t, next, received(t, feed).Finalisation.Sequence)
 	}
 }
 
@@ -160,12 +160,9 @@ func TestLargeWindow(t *testing.T) {
 		all.Go(func() { Accepted(t, e, page("1", n, bytes)) })
 	}
 	all.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	seen := make(map[string]bool)
 	for len(seen) < count {
-		d, err := feed.Receive(ctx)
-		require.NoError(t, err)
+		d := received(t, feed)
 		for _, i := range d.Finalisation.Instances {
 			value, _ := i.Value("Page")
 			require.False(t, seen[value.String()], "twice")
@@ -237,11 +234,8 @@ func TestTooLarge(t *testing.T) {
 				Accepted(t, e, large)
 
 				feed := Join(t, patient(t, connect(t, s), rules), enactment.Identity{Role: "Packer"})
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
 				for completed, seen := false, false; !completed || !seen; {
-					d, err := feed.Receive(ctx)
-					require.NoError(t, err)
+					d := received(t, feed)
 					completed = completed || d.Finalisation.Completed
 					if len(d.Key) > 200<<10 {
 						seen = true
@@ -267,14 +261,11 @@ func TestLargeKeys(t *testing.T) {
 	for n := range count {
 		Accepted(t, e, page(fmt.Sprint(n, strings.Repeat("k", 100_000)), n, 10))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	var all sync.WaitGroup
 	for range count {
-		d, err := feed.Receive(ctx)
-		require.NoError(t, err)
+		d := received(t, feed)
 		all.Go(func() {
-			if err := feed.Store(ctx, d.Key, d.Finalisation.Sequence); err != nil {
+			if err := feed.Store(t.Context(), d.Key, d.Finalisation.Sequence); err != nil {
 				t.Error(err)
 			}
 		})

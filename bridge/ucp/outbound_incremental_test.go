@@ -310,7 +310,12 @@ func TestIncrementalOrderForAnotherSum(t *testing.T) {
 		m.opens(ada, "Offered")
 		m.pays(1)
 		m.expect("Completed")
-		require.Contains(t, (<-diverged).Detail, "something else than was agreed to", sum)
+		select {
+		case d := <-diverged:
+			require.Contains(t, d.Detail, "something else than was agreed to", sum)
+		case <-time.After(time.Minute):
+			require.Fail(t, "nobody was told", sum)
+		}
 	}
 }
 

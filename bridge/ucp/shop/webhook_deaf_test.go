@@ -2,6 +2,7 @@ package shop_test
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -91,6 +92,53 @@ func TestEventsComeInOrder(t *testing.T) {
 			types = append(types, e.Type)
 		}
 		require.Equal(t, []string{"order_placed", "order_shipped", "order_shipped"}, types)
+	})
+}
+
+// TestNoticesLeftBehind: what a process has left in the store is told by another in the order in which it happened, whichever
+// is found first; and an order that was told already, by a process that died before it could cross the notice out, is not
+// told again.
+func TestNoticesLeftBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &platform{profile: listed}
+		s := newStall(t, at(p))
+		defer s.stop()
+		id := s.ask(t, "POST", "/checkout-sessions", wants("wick-cotton", 1), agent...).id()
+		paid := s.ask(t, "POST", "/checkout-sessions/"+id+"/complete", paying("success_token"), agent...)
+		require.Equal(t, 200, paid.status, paid.raw)
+		time.Sleep(time.Second)
+		require.Len(t, p.events(), 1)
+		leave := func(name, event string, since, next time.Time) {
+			t.Helper()
+			text, err := json.Marshal(map[string]any{
+				"event": event, "checkout": id, "order": paid.order(), "profile": profileURL, "since": since, "next": next,
+			})
+			require.NoError(t, err)
+			_, err = s.store.Put(t.Context(), "outbox."+id+name, text, 0)
+			require.NoError(t, err)
+		}
+		left := func() (names []string) {
+			for entry, err := range s.store.List(t.Context(), "outbox.") {
+				require.NoError(t, err)
+				names = append(names, strings.TrimPrefix(entry.Name, "outbox."+id))
+			}
+			return names
+		}
+		now := time.Now()
+		leave("", "order_placed", now, now)
+		time.Sleep(time.Minute)
+		require.Len(t, p.events(), 1, "it was told")
+		require.Empty(t, left())
+
+		now = time.Now()
+		leave(".a", "order_shipped", now, now)                                      // The later one is found first.
+		leave(".b", "order_shipped", now.Add(-time.Second), now.Add(5*time.Minute)) // The earlier one is another process's for a while.
+		time.Sleep(4 * time.Minute)
+		require.Len(t, p.events(), 1, "what came before is still to be told")
+		require.Equal(t, []string{".a", ".b"}, left())
+		time.Sleep(2 * time.Minute)
+		require.Len(t, p.events(), 3)
+		require.Empty(t, left())
 	})
 }
 
